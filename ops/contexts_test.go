@@ -11,7 +11,6 @@ import (
 
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/internal/contexts"
-	"github.com/godwitmq/godwit/local"
 	"github.com/godwitmq/godwit/localaws"
 	"github.com/godwitmq/godwit/ops"
 )
@@ -30,15 +29,8 @@ func (h *hanging) Hang() {
 }
 
 func newHanging(t *testing.T) *hanging {
-	b, err := local.Open(t.Context(), &local.Options{Server: &localaws.Options{Seed: 1}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = b.Close(context.Background()) })
-	h := &hanging{morgue: &morgue{t, b}, server: b.Server()}
-	if err := b.Ensure(t.Context(), driver.ChannelSpec{Channel: orders, Owner: true}); err != nil {
-		t.Fatal(err)
-	}
+	m, b := newSQS(t, orders)
+	h := &hanging{morgue: m, server: b.Server()}
 	h.put(orders, letter("", "x"))
 	h.reject(orders, refused)
 	h.put(orders, letter("", strings.Repeat("large ", 1<<16)))

@@ -14,7 +14,6 @@ import (
 
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/internal/fullrun"
-	"github.com/godwitmq/godwit/local"
 	"github.com/godwitmq/godwit/localaws"
 	"github.com/godwitmq/godwit/localaws/wire"
 	"github.com/godwitmq/godwit/ops"
@@ -34,15 +33,7 @@ func requeueOnSQS(t *testing.T, ch driver.Channel) {
 	n := fullrun.Pick(2000, 10_000)
 	stays := n/2 + 7
 	stayed := fmt.Sprintf("%05d", stays)
-	b, err := local.Open(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = b.Close(context.Background()) }()
-	if err := b.Ensure(t.Context(), driver.ChannelSpec{Channel: ch, Owner: true}); err != nil {
-		t.Fatal(err)
-	}
-	m := &morgue{t, b}
+	m, b := newSQS(t, ch)
 	for i := 0; i < n; i += 10 {
 		var ms []driver.Message
 		for k := range 10 {
@@ -123,15 +114,7 @@ func requeueOnSQS(t *testing.T, ch driver.Channel) {
 // The body of a large message stays in the store when the message is requeued, and its pointer is sent on.
 func TestRequeueOfLargeMessages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b, err := local.Open(t.Context(), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = b.Close(context.Background()) }()
-		if err := b.Ensure(t.Context(), driver.ChannelSpec{Channel: orders, Owner: true}); err != nil {
-			t.Fatal(err)
-		}
-		m := &morgue{t, b}
+		m, b := newSQS(t, orders)
 		text := strings.Repeat("large ", 1<<16)
 		m.put(orders, letter("", text))
 		m.reject(orders, refused)
@@ -166,15 +149,7 @@ func TestRequeueOfLargeMessages(t *testing.T) {
 // An export of SQS receives every message once, and all of them can be received again at once afterwards.
 func TestExportFromSQS(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b, err := local.Open(t.Context(), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = b.Close(context.Background()) }()
-		if err := b.Ensure(t.Context(), driver.ChannelSpec{Channel: orders, Owner: true}); err != nil {
-			t.Fatal(err)
-		}
-		m := &morgue{t, b}
+		m, b := newSQS(t, orders)
 		const n = 2000
 		for i := range n {
 			m.put(dead(orders), letter("", fmt.Sprint(i)))

@@ -22,21 +22,27 @@ import (
 func onSQS(t *testing.T, ch driver.Channel, n int, f func(m *morgue, b *local.Backend)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		b, err := local.Open(t.Context(), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = b.Close(context.Background()) }()
-		if err := b.Ensure(t.Context(), driver.ChannelSpec{Channel: ch, Owner: true}); err != nil {
-			t.Fatal(err)
-		}
-		m := &morgue{t, b}
+		m, b := newSQS(t, ch)
 		for i := range n {
 			m.put(ch, letter(fmt.Sprint("key ", i%5), fmt.Sprintf("%03d", i)))
 		}
 		m.reject(ch, refused)
 		f(m, b)
 	})
+}
+
+// newSQS opens a backend on the embedded server, with one channel.
+func newSQS(t *testing.T, ch driver.Channel) (*morgue, *local.Backend) {
+	t.Helper()
+	b, err := local.Open(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = b.Close(context.Background()) })
+	if err := b.Ensure(t.Context(), driver.ChannelSpec{Channel: ch, Owner: true}); err != nil {
+		t.Fatal(err)
+	}
+	return &morgue{t, b}, b
 }
 
 // once fails the test unless a channel has n messages, each once.
