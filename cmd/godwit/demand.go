@@ -112,10 +112,7 @@ func (o *demandOptions) answer(ctx context.Context, b driver.Backend, errOut io.
 		if err != nil {
 			return fmt.Errorf("%s %q is not of the form host:port, like 127.0.0.1:8081 or 0.0.0.0:8081", flag, at)
 		}
-		if host == "" {
-			host = "127.0.0.1" // as everywhere: who wants other machines to connect says so
-		}
-		l, err := net.Listen("tcp", net.JoinHostPort(host, port))
+		l, err := net.Listen("tcp", onLoopback(host, port))
 		if err != nil {
 			return fmt.Errorf("%s: %w", flag, err)
 		}

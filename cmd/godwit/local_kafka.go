@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -30,11 +31,12 @@ func (o *localOptions) checkKafka() error {
 		return fmt.Errorf("--kafka %q stands for all interfaces, and Kafka tells its clients where to connect: name "+
 			"one address of this machine", o.kafka)
 	}
-	if host == "" {
-		o.kafka = net.JoinHostPort("127.0.0.1", port)
-	}
+	o.kafka = onLoopback(host, port)
 	return nil
 }
+
+// onLoopback is the address to listen on; without a host, it is on loopback.
+func onLoopback(host, port string) string { return net.JoinHostPort(cmp.Or(host, "127.0.0.1"), port) }
 
 // kafkaSeed returns the topics of Kafka in the seed file. Unknown fields of the file are the business of others.
 func (o *localOptions) kafkaSeed() ([]kafkalocal.SeedTopic, error) {
