@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -154,6 +155,39 @@ func TestASettlementOfAHandlerThatDoesNotReturn(t *testing.T) {
 					})
 				})
 			}
+		}
+	}
+}
+
+// A handler that returns after it was abandoned, or that ends its goroutine, does not start what follows: its worker has
+// been replaced.
+func TestWhatFollowsALateHandlerIsHandled(t *testing.T) {
+	for name, end := range map[string]func(){
+		"returns late":       func() { time.Sleep(90 * time.Second) },
+		"ends its goroutine": runtime.Goexit,
+	} {
+		for _, ordered := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, ordered %v", name, ordered), func(t *testing.T) {
+				inWorld(t, func(w *world) {
+					c := w.consumer("orders", &godwit.ConsumerOptions{
+						Ordered: ordered, Concurrency: 1, ProcessingTimeout: time.Minute,
+					})
+					w.send(w.producer("orders", &godwit.ProducerOptions{Ordered: ordered}), many(5, "x")...)
+					var starts atomic.Int32
+					run := w.run(c, func(_ context.Context, d *godwit.Delivery) error {
+						defer func() {
+							if starts.Add(1) == 1 {
+								end()
+							}
+						}()
+						return d.Done()
+					})
+					time.Sleep(5 * time.Minute)
+					if r := run.stop(); starts.Load() != 5 || r.Handled != 5 {
+						t.Errorf("%d of 5 messages were handled: %+v", starts.Load(), r)
+					}
+				})
+			})
 		}
 	}
 }

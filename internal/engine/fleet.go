@@ -80,15 +80,14 @@ func (f *Fleet) dismissed() bool {
 	return true
 }
 
-// replace starts another worker instead of one whose handler does not return.
+// replace starts another worker instead of one that ends with its handler. The caller holds f.mu, so that the worker
+// does not take an item that it would never handle.
 func (f *Fleet) replace(w *worker) {
 	if w.replaced.Swap(true) {
 		return
 	}
-	f.mu.Lock()
 	f.there--
 	f.fill()
-	f.mu.Unlock()
 	w.left()
 }
 

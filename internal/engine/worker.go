@@ -28,7 +28,9 @@ func (w *worker) loop() {
 	regular := false
 	defer func() {
 		if !regular { // a handler has ended this goroutine
+			w.fleet.mu.Lock()
 			w.fleet.replace(w)
+			w.fleet.mu.Unlock()
 		}
 	}()
 	w.goid, w.stint = goroutine(), &stint{worker: w}
@@ -52,10 +54,10 @@ func (w *worker) loop() {
 }
 
 // take starts the next item for a worker whose handler has returned, if there is one: so an item costs one section
-// under the lock, not two. In a fleet of several sessions, [Fleet.next] decides whose turn it is. The caller holds the
-// lock.
+// under the lock, not two. In a fleet of several sessions, [Fleet.next] decides whose turn it is. A worker that has been
+// replaced takes nothing, because it ends. The caller holds the lock.
 func (w *worker) take(f *flow, now moment) {
-	if !f.fleet.alone || f.fleet.surplus() {
+	if !f.fleet.alone || f.fleet.surplus() || w.replaced.Load() {
 		return
 	}
 	f.takeSteps()
@@ -100,6 +102,9 @@ func (r *runner) worked(st *stint, it *Item, err error) {
 	f.lock()
 	f.stints.split(st, now)
 	f.stints.returned(st, now)
+	if err == ErrGoexit { //nolint:errorlint // it is set by work, and not returned by a handler
+		f.fleet.replace(st.worker)
+	}
 	mine := st.has(it) // otherwise it was abandoned, and its verdict is being sent
 	// The normal case, with one section under the lock.
 	if mine && it.isDone(err) && !r.cfg.TellEnded {
@@ -147,10 +152,10 @@ func (r *runner) stuck(st *stint) {
 		first := st.its[0]
 		first.in.fail(r.cfg.Error("handle", first.ID, ErrAbandoned))
 	}
-	r.f.unlock()
 	if out > 0 && out <= r.cfg.MaxAbandoned {
 		r.f.fleet.replace(st.worker)
 	}
+	r.f.unlock()
 }
 
 // goroutine is the name of the calling goroutine in a stack dump, such as "goroutine 42 ".
