@@ -96,15 +96,21 @@ func (s *sources) retire(keys []*driver.Source) []*source {
 }
 
 // mark is called before a poll. When the items of the poll have been accepted, sweep removes the sources that were
-// retired before the poll.
+// retired before the poll, but for those with items that are still started: their handlers have ignored the end of the
+// source, and the ledger counts them.
 func (s *sources) mark() int { return len(s.retired) }
 
 func (s *sources) sweep(mark int) {
 	mark = min(mark, len(s.retired))
-	for _, key := range s.retired[:mark] {
-		delete(s.by, key)
-	}
-	s.retired = slices.Delete(s.retired, 0, mark)
+	kept := slices.DeleteFunc(slices.Clone(s.retired[:mark]), func(key *driver.Source) bool {
+		src := s.by[key]
+		if src == nil || src.over {
+			delete(s.by, key)
+			return true
+		}
+		return false
+	})
+	s.retired = slices.Replace(s.retired, 0, mark, kept...)
 }
 
 // count returns how many items of all sources are started, and how many lanes there are.

@@ -83,6 +83,7 @@ func TestARevocationWaitsForStartedItems(t *testing.T) {
 func TestRetiredSourcesAreRemovedAfterThePoll(t *testing.T) {
 	key := &driver.Source{Name: "p0"}
 	s := sources{by: map[*driver.Source]*source{}}
+	s.of(key).started = 1
 	mark := s.mark() // of a poll that begins now
 	dead := s.retire([]*driver.Source{key})[0]
 	if got := s.of(key); got != dead || !got.dead {
@@ -92,6 +93,11 @@ func TestRetiredSourcesAreRemovedAfterThePoll(t *testing.T) {
 	if s.of(key) != dead {
 		t.Error("removed after a poll that began before")
 	}
+	s.sweep(s.mark())
+	if s.of(key) != dead {
+		t.Error("removed while one of its items is started")
+	}
+	dead.ended()
 	s.sweep(s.mark())
 	if s.of(key) == dead {
 		t.Error("not removed after a poll that began later")
