@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/godwitmq/godwit/driver"
@@ -21,7 +22,8 @@ import (
 // stable offsets only, minus the records that the commit's metadata has as finished. (DescribeGroups does not know
 // groups of KIP-848.) Waiting includes records in flight, because the log does not distinguish them; records in tiers
 // count as Delayed. Oldest is the age of the oldest record, among partitions without finished records beyond the
-// commit: in other partitions the oldest record is being handled, or waits for a retry.
+// commit: in other partitions the oldest record is being handled, or waits for a retry. Ends of transactions, and records
+// of aborted ones, count only behind a record that waits, and not among dead letters, which are counted exactly.
 func (b *Backend) Inspect(ctx context.Context, ch driver.Channel) (driver.Depth, error) {
 	if err := b.open(); err != nil {
 		return driver.Depth{}, err
@@ -53,8 +55,10 @@ func (b *Backend) Inspect(ctx context.Context, ch driver.Channel) (driver.Depth,
 	if err != nil {
 		return d, err
 	}
-	l.measure(ctx, own, ps)
-	for _, p := range ps {
+	for _, p := range l.measure(ctx, own, ps) {
+		if ch.DeadLetter && p.mixed {
+			l.count(ctx, own, &p)
+		}
 		d.Waiting += p.waiting
 		d.Partitions = append(d.Partitions, driver.PartitionDepth{Partition: p.n, Waiting: p.waiting, Oldest: p.age})
 		if p.completed == 0 {
@@ -80,7 +84,7 @@ func (b *Backend) Inspect(ctx context.Context, ch driver.Channel) (driver.Depth,
 		if err != nil {
 			return d, err
 		}
-		for _, p := range ps {
+		for _, p := range l.measure(ctx, t, ps) {
 			d.Delayed += p.waiting
 		}
 	}
@@ -96,10 +100,18 @@ type lag struct {
 // partitionLag is a partition with unfinished records.
 type partitionLag struct {
 	n         int32
-	from      int64 // offset of the first unfinished record
+	from, end int64 // offset of the first unfinished record, and behind the last one
 	waiting   int64
 	completed int64 // finished records after from
 	age       time.Duration
+	mixed     bool // its first batch is of a transaction, so not each offset is a record
+}
+
+// begins sets the offset of the first unfinished record.
+func (p *partitionLag) begins(from int64) {
+	if p.from, p.waiting = from, 0; from < p.end {
+		p.waiting = max(1, p.end-from-p.completed)
+	}
 }
 
 // committed are the offsets that a group has committed; none if the group does not exist.
@@ -146,15 +158,15 @@ func (l lag) behind(ctx context.Context, t topic, committed kadm.OffsetResponses
 		return nil, fmt.Errorf("ask where the log of topic %s ends: %w", t.name, failure.Classify(err))
 	}
 	ends.Each(func(end kadm.ListedOffset) {
-		p := partitionLag{n: end.Partition, age: -1}
+		p := partitionLag{n: end.Partition, end: end.Offset, age: -1}
+		from := int64(0)
 		if start, ok := starts.Lookup(t.name, p.n); ok {
-			p.from = start.Offset
+			from = start.Offset
 		}
-		if c, ok := committed.Lookup(t.name, p.n); ok && c.Err == nil && c.At >= p.from {
-			p.from, p.completed = c.At, offsets.Completed(c.At, c.Metadata, identity(t.id, p.n))
+		if c, ok := committed.Lookup(t.name, p.n); ok && c.Err == nil && c.At >= from {
+			from, p.completed = c.At, offsets.Completed(c.At, c.Metadata, identity(t.id, p.n))
 		}
-		if p.from < end.Offset {
-			p.waiting = max(1, end.Offset-p.from-p.completed)
+		if p.begins(from); p.waiting > 0 {
 			all = append(all, p)
 		}
 	})
@@ -164,34 +176,52 @@ func (l lag) behind(ctx context.Context, t topic, committed kadm.OffsetResponses
 
 const (
 	// measureBytes is how many bytes of a partition are fetched for the age of its first record. Brokers send at least
-	// one batch.
+	// one batch. While there is no record in them, the next fetch brings measureMore times as many.
 	measureBytes = 1 << 10
+	measureMore  = 8
+	measureMost  = 1 << 20
 	// measurePatience bounds the requests for ages. Without an answer, the age is unknown.
 	measurePatience = 5 * time.Second
 )
 
-// measure sets the age of the first record of each partition: the time of the first record of its batch.
-func (l lag) measure(ctx context.Context, t topic, ps []partitionLag) {
+// measure looks for the first record of each partition that a consumer gets, and sets its age. It returns the
+// partitions that have one: ends of transactions, and records of aborted ones, may be all that there is.
+func (l lag) measure(ctx context.Context, t topic, ps []partitionLag) []partitionLag {
 	if len(ps) == 0 {
-		return
+		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, measurePatience)
 	defer cancel()
 	known, err := l.admin.Metadata(ctx, t.name)
 	if err != nil {
-		return
+		return ps
 	}
+	todo := make([]*partitionLag, len(ps))
+	for i := range ps {
+		todo[i] = &ps[i]
+	}
+	for bytes := measureBytes; len(todo) > 0 && ctx.Err() == nil; bytes = min(measureMore*bytes, measureMost) {
+		todo = l.firsts(ctx, t, known.Topics[t.name], todo, int32(bytes))
+	}
+	return slices.DeleteFunc(ps, func(p partitionLag) bool { return p.waiting == 0 })
+}
+
+// firsts fetches from partitions, and returns those in which only the records after the fetched ones can tell.
+func (l lag) firsts(
+	ctx context.Context, t topic, known kadm.TopicDetail, ps []*partitionLag, bytes int32,
+) (again []*partitionLag) {
 	requests := map[int32]*kmsg.FetchRequest{} // by leader
 	for _, p := range ps {
-		leader := known.Topics[t.name].Partitions[p.n].Leader
+		leader := known.Partitions[p.n].Leader
 		req := requests[leader]
 		if req == nil {
 			req = newFirstsRequest(t)
 			requests[leader] = req
 		}
 		one := kmsg.NewFetchRequestTopicPartition()
-		one.Partition, one.FetchOffset, one.PartitionMaxBytes = p.n, p.from, measureBytes
+		one.Partition, one.FetchOffset, one.PartitionMaxBytes = p.n, p.from, bytes
 		req.Topics[0].Partitions = append(req.Topics[0].Partitions, one)
+		req.MaxBytes = max(req.MaxBytes, bytes)
 	}
 	for leader, req := range requests {
 		got, err := l.client.Broker(int(leader)).RetriableRequest(ctx, req)
@@ -199,15 +229,85 @@ func (l lag) measure(ctx context.Context, t topic, ps []partitionLag) {
 		if err != nil || !ok {
 			continue
 		}
-		for _, topic := range resp.Topics {
-			for _, p := range topic.Partitions {
-				i := slices.IndexFunc(ps, func(x partitionLag) bool { return x.n == p.Partition })
-				if at, ok := firstTime(p.RecordBatches); ok && i >= 0 {
-					ps[i].age = max(0, time.Since(at))
+		for i := range resp.Topics {
+			for j := range resp.Topics[i].Partitions {
+				got := &resp.Topics[i].Partitions[j]
+				at := slices.IndexFunc(ps, func(p *partitionLag) bool { return p.n == got.Partition })
+				if at >= 0 && ps[at].look(t.name, got) {
+					again = append(again, ps[at])
 				}
 			}
 		}
 	}
+	return again
+}
+
+// look reads what was fetched from the first unfinished record on. It reports whether none of it is for consumers, and
+// more follows.
+func (p *partitionLag) look(topic string, got *kmsg.FetchResponseTopicPartition) (again bool) {
+	if at, plain := firstTime(got.RecordBatches); plain {
+		p.age = max(0, time.Since(at))
+		return false
+	}
+	p.mixed = true
+	read, next := readCommitted(topic, p.n, p.from, got)
+	switch {
+	case len(read.Records) > 0:
+		p.begins(read.Records[0].Offset)
+		p.age = max(0, time.Since(read.Records[0].Timestamp))
+	case read.Err == nil && next > p.from:
+		p.begins(next)
+		return next < p.end
+	}
+	return false
+}
+
+// countMost is how many fetches count the records of a partition.
+const countMost = 16
+
+// count counts the records of a partition that a consumer gets, by reading them. If they are too many, the number stays
+// as it is.
+func (l lag) count(ctx context.Context, t topic, p *partitionLag) {
+	ctx, cancel := context.WithTimeout(ctx, measurePatience)
+	defer cancel()
+	known, err := l.admin.Metadata(ctx, t.name)
+	if err != nil {
+		return
+	}
+	n, from := int64(0), p.from
+	for range countMost {
+		req := newFirstsRequest(t)
+		one := kmsg.NewFetchRequestTopicPartition()
+		one.Partition, one.FetchOffset, one.PartitionMaxBytes = p.n, from, measureMost
+		req.Topics[0].Partitions = append(req.Topics[0].Partitions, one)
+		got, err := l.client.Broker(int(known.Topics[t.name].Partitions[p.n].Leader)).RetriableRequest(ctx, req)
+		resp, ok := got.(*kmsg.FetchResponse)
+		if err != nil || !ok || len(resp.Topics) != 1 || len(resp.Topics[0].Partitions) != 1 {
+			return
+		}
+		read, next := readCommitted(t.name, p.n, from, &resp.Topics[0].Partitions[0])
+		if read.Err != nil || next <= from {
+			return
+		}
+		for _, r := range read.Records {
+			if r.Offset < p.end {
+				n++
+			}
+		}
+		if from = next; from >= p.end {
+			p.waiting = max(0, n-p.completed)
+			return
+		}
+	}
+}
+
+// readCommitted decodes the records of a fetch that a consumer gets, and returns the offset behind the fetched batches.
+func readCommitted(
+	topic string, n int32, from int64, got *kmsg.FetchResponseTopicPartition,
+) (read kgo.FetchPartition, next int64) {
+	return kgo.ProcessFetchPartition(kgo.ProcessFetchPartitionOpts{
+		Topic: topic, Partition: n, Offset: from, IsolationLevel: kgo.ReadCommitted(),
+	}, got, kgo.DefaultDecompressor(), nil)
 }
 
 func newFirstsRequest(t topic) *kmsg.FetchRequest {
@@ -219,15 +319,18 @@ func newFirstsRequest(t topic) *kmsg.FetchRequest {
 	return req
 }
 
-// These are the positions of the version, and of the time of the first record, in an encoded batch.
+// These are the positions of the version, the attributes, and the time of the first record, in an encoded batch.
 const (
-	batchMagic     = 16
-	batchFirstTime = 27
+	batchMagic      = 16
+	batchAttributes = 21
+	batchFirstTime  = 27
+	// ofTransaction are the bits of a batch of a transaction, and of its end.
+	ofTransaction = 0x10 | 0x20
 )
 
-// firstTime is the time of the first record of a batch.
-func firstTime(batch []byte) (at time.Time, ok bool) {
-	if len(batch) < batchFirstTime+8 || batch[batchMagic] != 2 {
+// firstTime is the time of the first record of a batch, if the batch is not of a transaction.
+func firstTime(batch []byte) (at time.Time, plain bool) {
+	if len(batch) < batchFirstTime+8 || batch[batchMagic] != 2 || batch[batchAttributes+1]&ofTransaction != 0 {
 		return at, false
 	}
 	return time.UnixMilli(int64(binary.BigEndian.Uint64(batch[batchFirstTime:]))), true

@@ -5,6 +5,8 @@ package kafka_test
 import (
 	"context"
 	"errors"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,6 +16,7 @@ import (
 	"github.com/godwitmq/godwit"
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/kafka"
+	"github.com/godwitmq/godwit/ops"
 )
 
 // The depth counts records that the group has not committed, and records in tiers. The group needs no member for that.
@@ -148,3 +151,71 @@ func TestDepthBehindAKeyThatWaits(t *testing.T) {
 		}
 	})
 }
+
+// The ends of transactions, and the records of those that were aborted, are in the log and are delivered to nobody. They
+// are no backlog for a consumer that has finished all records before them.
+func TestDepthWithoutTheEndsOfTransactions(t *testing.T) {
+	inWorld(t, func(w *world) {
+		l := w.begin(kafka.Options{}, driver.Events{})
+		transaction := w.transactions()
+		waiting := func(want int64) {
+			t.Helper()
+			time.Sleep(2 * time.Second)
+			if d, err := l.b.Inspect(w.Context(), orders); err != nil || d.Waiting != want {
+				t.Errorf("%d records wait (%v), want %d", d.Waiting, err, want)
+			}
+		}
+		transaction(kgo.TryCommit, record("a"))
+		l.settle(driver.Done, l.get(1)...)
+		waiting(0)
+		for range 40 { // more than a fetch brings
+			transaction(kgo.TryAbort, record("never"), record(strings.Repeat("never", 100)))
+		}
+		waiting(0)
+		transaction(kgo.TryCommit, record("b"), record("c"))
+		waiting(3) // with the end of the transaction behind them
+		ds := l.get(2)
+		w.same(ds, "b", "c")
+		l.settle(driver.Done, ds...)
+		waiting(0)
+	})
+}
+
+// A requeue of dead letters that were written in transactions ends at the last of them, and sees all of them.
+func TestRequeueOfTransactions(t *testing.T) {
+	inWorld(t, func(w *world) {
+		l := w.begin(kafka.Options{}, driver.Events{})
+		transaction := w.transactions()
+		for i := range 30 {
+			r := record(strconv.Itoa(i))
+			r.Topic, r.Headers = ordersDead, []kgo.RecordHeader{{Key: "__dlq.errors.topic", Value: []byte("orders")}}
+			transaction(kgo.TryCommit, r)
+		}
+		for _, want := range []int64{30, 0} {
+			r, err := ops.Requeue(w.Context(), l.b, "orders@dlq", nil)
+			if err != nil || r.Moved != want || r.Took > 15*time.Second {
+				t.Errorf("%+v, %v, want %d moved", r, err, want)
+			}
+		}
+		l.settle(driver.Done, l.get(30)...)
+	})
+}
+
+// transactions opens a producer with transactions. The function that it returns makes one transaction.
+func (w *world) transactions() func(how kgo.TransactionEndTry, rs ...*kgo.Record) {
+	producer, err := kgo.NewClient(kgo.SeedBrokers(w.cluster.ListenAddrs()...), kgo.Dialer(w.network.DialContext),
+		kgo.TransactionalID("test"))
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.Cleanup(producer.Close)
+	return func(how kgo.TransactionEndTry, rs ...*kgo.Record) {
+		w.Helper()
+		if err := errors.Join(producer.BeginTransaction(), producer.ProduceSync(w.Context(), rs...).FirstErr(),
+			producer.EndTransaction(w.Context(), how)); err != nil {
+			w.Fatal(err)
+		}
+	}
+}
+
+func record(text string) *kgo.Record { return &kgo.Record{Topic: "orders", Value: []byte(text)} }
