@@ -275,6 +275,13 @@ func (l *ledger) held(h driver.Handle) *message {
 	return m
 }
 
+// holds reports whether the core holds a delivery, or can still get it.
+func (l *ledger) holds(h driver.Handle) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.held(h) != nil
+}
+
 // claim moves a message that the core holds to another stage; nil as with held. The caller holds l.mu.
 func (l *ledger) claim(h driver.Handle, to stage) *message {
 	m := l.held(h)

@@ -35,7 +35,7 @@ func newShareReceiver(
 			}
 			return client.New(opts)
 		},
-		Tiers: tiers,
+		Tiers: tiers, Held: tiers.ledger.holds,
 		Retry: func(ctx context.Context, rs []share.Copy) []error {
 			later := make([]Later, len(rs))
 			for i, c := range rs {

@@ -12,6 +12,9 @@ import (
 type queue struct {
 	arrived chan struct{} // holds one: there is something on the queue, or an error
 	taken   chan struct{} // holds one: something was taken from it
+	// held reports whether the receiver of the tiers still holds a delivery: its partition may have gone to another
+	// process since it came. The core would handle it once more, and its verdict would have no effect.
+	held func(driver.Handle) bool
 
 	mu     sync.Mutex
 	wanted int // deliveries that the Receives under way want
@@ -19,8 +22,8 @@ type queue struct {
 	failed error // of a poll, for the next Receive to return
 }
 
-func newQueue() *queue {
-	return &queue{arrived: make(chan struct{}, 1), taken: make(chan struct{}, 1)}
+func newQueue(held func(driver.Handle) bool) *queue {
+	return &queue{arrived: make(chan struct{}, 1), taken: make(chan struct{}, 1), held: held}
 }
 
 // want counts the deliveries that a Receive wants, while it waits; it takes them back with a negative number.
@@ -50,14 +53,14 @@ func (q *queue) put(ds []driver.Delivery, err error) {
 	wake(q.arrived)
 }
 
-// take appends at most so many deliveries, and drops those whose lock has ended. It does not wait.
+// take appends at most so many deliveries, and drops those that belong to another process now. It does not wait.
 func (q *queue) take(most int, into []driver.Delivery) ([]driver.Delivery, error) {
 	now := time.Now()
 	q.mu.Lock()
 	failed, n, had := q.failed, 0, len(into)
 	q.failed = nil
 	for ; n < len(q.all) && len(into)-had < most; n++ {
-		if ours(&q.all[n], now) {
+		if q.ours(&q.all[n], now) {
 			into = append(into, q.all[n])
 		}
 	}
@@ -72,10 +75,12 @@ func (q *queue) take(most int, into []driver.Delivery) ([]driver.Delivery, error
 	return into, failed
 }
 
-// ours reports whether the lock of a delivery lasts. A delivery of a tier has none.
-func ours(d *driver.Delivery, now time.Time) bool {
-	l, shared := d.Handle.Ref.(*lock)
-	return !shared || d.LeaseEnds.After(now) && !l.run.lost.Load()
+// ours reports whether the lock of a delivery lasts, or the partition of its tier is still ours.
+func (q *queue) ours(d *driver.Delivery, now time.Time) bool {
+	if l, shared := d.Handle.Ref.(*lock); shared {
+		return d.LeaseEnds.After(now) && !l.run.lost.Load()
+	}
+	return q.held(d.Handle)
 }
 
 // room waits until the queue holds fewer than so many; false: ctx ended first.

@@ -12,7 +12,7 @@ import (
 
 // What comes is handed over in order, at most as much as is asked for; an error is returned once.
 func TestQueueHandsOver(t *testing.T) {
-	q, failed := newQueue(), errors.New("failed")
+	q, failed := newQueue(always), errors.New("failed")
 	q.put([]driver.Delivery{{ID: "a"}, {ID: "b"}, {ID: "c"}}, nil)
 	q.put(nil, failed)
 	for _, want := range []struct {
@@ -33,7 +33,7 @@ func TestQueueHandsOver(t *testing.T) {
 // Sessions request nothing while nobody receives, and the tiers wait while the queue is full.
 func TestQueueHoldsBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := newQueue()
+		q := newQueue(always)
 		q.put(make([]driver.Delivery, 2), nil)
 		for _, c := range []struct{ want, lacks int }{{5, 3}, {1, 4}, {-5, 0}, {-1, 0}} {
 			q.want(c.want)
@@ -64,7 +64,7 @@ func TestQueueHoldsBack(t *testing.T) {
 
 // A delivery whose lock has ended on the queue is not ours any more.
 func TestQueueDropsWhatHasEnded(t *testing.T) {
-	q := newQueue()
+	q := newQueue(always)
 	locked, lost, later := driver.Handle{Ref: &lock{run: &run{}}}, &run{}, time.Now().Add(time.Hour)
 	lost.lost.Store(true)
 	q.put([]driver.Delivery{
@@ -76,5 +76,18 @@ func TestQueueDropsWhatHasEnded(t *testing.T) {
 	ds, err := q.take(4, nil)
 	if err != nil || len(ds) != 2 || ds[0].ID != "ours" || ds[1].ID != "of a tier" {
 		t.Errorf("took %v, %v, want the last two", ds, err)
+	}
+}
+
+func always(driver.Handle) bool { return true }
+
+// A delivery of a tier whose partition has gone to another process, while it was on the queue, is dropped.
+func TestQueueDropsWhatAnotherProcessHas(t *testing.T) {
+	gone := new(int)
+	q := newQueue(func(h driver.Handle) bool { return h.Ref != gone })
+	q.put([]driver.Delivery{{ID: "a"}, {ID: "b", Handle: driver.Handle{Ref: gone}}, {ID: "c"}}, nil)
+	ds, err := q.take(5, nil)
+	if len(ds) != 2 || ds[0].ID != "a" || ds[1].ID != "c" || err != nil {
+		t.Errorf("took %+v, %v, want a and c", ds, err)
 	}
 }

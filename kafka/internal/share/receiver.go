@@ -34,6 +34,8 @@ type Config struct {
 
 	Open  func() (*client.Client, error)
 	Tiers driver.Receiver // of the channel's tiers; Close closes it
+	// Held reports whether Tiers still holds a delivery of its own.
+	Held func(driver.Handle) bool
 	// Point gives a delivery the body to which its record points, if that is a pointer.
 	Point func(d *driver.Delivery)
 	// Retry and Reject publish copies, and answer for each.
@@ -73,7 +75,7 @@ type Receiver struct {
 // NewReceiver joins the group in the background.
 func NewReceiver(ctx context.Context, c *Config) (*Receiver, error) {
 	r := &Receiver{
-		c: *c, source: driver.Source{Name: c.Topic}, queue: newQueue(), budget: newBudget(c.Options.Concurrency),
+		c: *c, source: driver.Source{Name: c.Topic}, queue: newQueue(c.Held), budget: newBudget(c.Options.Concurrency),
 	}
 	var err error
 	if r.client, err = c.Open(); err != nil {
