@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -242,5 +243,34 @@ func TestRequeueOfTooManyThatStay(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "no room") || r.Moved == 0 || r.Stay.Unlooked == 0 {
 			t.Errorf("moved %d, %d not seen, error %v", r.Moved, r.Stay.Unlooked, err)
 		}
+	})
+}
+
+// A run leaves what dies while it runs, also if the run has not sent it.
+func TestRequeueLeavesWhatDiesMeanwhile(t *testing.T) {
+	inWorld(t, func(w *world) {
+		l := w.begin(kafka.Options{}, driver.Events{})
+		l.reject("a", "b", "c")
+		began := 0
+		r, err := ops.Requeue(w.Context(), l.b, "orders@dlq", &ops.RequeueOptions{
+			Edit: func(body []byte) ([]byte, error) {
+				if began++; began == 1 {
+					w.send(0, "d", "e")
+					var batch []driver.Settlement
+					for _, d := range l.get(2) {
+						time.Sleep(time.Second)
+						death := &driver.Death{Error: "no", Last: time.Now()}
+						batch = append(batch, driver.Settlement{Handle: d.Handle, Action: driver.Reject, Death: death})
+					}
+					return body, l.recv.Settle(w.Context(), batch)
+				}
+				return body, nil
+			},
+		})
+		if err != nil || r.Moved != 3 || r.Stay.Later > 2 {
+			w.Errorf("%+v, %v, want 3 moved", r, err)
+		}
+		l.get(3)
+		l.requeue(ops.RequeueOptions{}, 2, 0)
 	})
 }

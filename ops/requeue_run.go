@@ -89,11 +89,12 @@ func (r *requeue) ended(ctx context.Context) error {
 }
 
 // late reports whether a message died after the run had begun. The times are of the clocks of several machines, so a
-// message also counts that the run has sent, and that has died again.
+// message also counts that the run has sent, and that has died again. A queue's own time of the dead letter counts if
+// it is earlier than the consumer's; a log's is the time of the original.
 func (r *requeue) late(d *driver.Delivery) bool {
 	died := d.SentAt
 	if d.Origin != nil {
-		if last := d.Origin.Death.Last; !last.IsZero() && last.Before(died) {
+		if last := d.Origin.Death.Last; !last.IsZero() && (last.Before(died) || r.walk.lim.Keeps) {
 			died = last
 		}
 	}
