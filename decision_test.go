@@ -159,13 +159,10 @@ func TestASettlementOfAHandlerThatDoesNotReturn(t *testing.T) {
 	}
 }
 
-// A handler that returns after it was abandoned, or that ends its goroutine, does not start what follows: its worker has
-// been replaced.
+// A handler that returns after it was abandoned, or that ends its goroutine, does not start the next message: its
+// worker has been replaced.
 func TestWhatFollowsALateHandlerIsHandled(t *testing.T) {
-	for name, end := range map[string]func(){
-		"returns late":       func() { time.Sleep(90 * time.Second) },
-		"ends its goroutine": runtime.Goexit,
-	} {
+	for name, late := range map[string]bool{"returns late": true, "ends its goroutine": false} {
 		for _, ordered := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, ordered %v", name, ordered), func(t *testing.T) {
 				inWorld(t, func(w *world) {
@@ -176,8 +173,11 @@ func TestWhatFollowsALateHandlerIsHandled(t *testing.T) {
 					var starts atomic.Int32
 					run := w.run(c, func(_ context.Context, d *godwit.Delivery) error {
 						defer func() {
-							if starts.Add(1) == 1 {
-								end()
+							switch first := starts.Add(1) == 1; {
+							case first && late:
+								time.Sleep(90 * time.Second)
+							case first:
+								runtime.Goexit()
 							}
 						}()
 						return d.Done()

@@ -22,8 +22,9 @@ import (
 // stable offsets only, minus the records that the commit's metadata has as finished. (DescribeGroups does not know
 // groups of KIP-848.) Waiting includes records in flight, because the log does not distinguish them; records in tiers
 // count as Delayed. Oldest is the age of the oldest record, among partitions without finished records beyond the
-// commit: in other partitions the oldest record is being handled, or waits for a retry. Ends of transactions, and records
-// of aborted ones, count only behind a record that waits, and not among dead letters, which are counted exactly.
+// commit: in other partitions the oldest record is being handled, or waits for a retry. Ends of transactions,
+// and records of aborted ones, count only behind a record that waits, and not among dead letters, which are counted
+// exactly.
 func (b *Backend) Inspect(ctx context.Context, ch driver.Channel) (driver.Depth, error) {
 	if err := b.open(); err != nil {
 		return driver.Depth{}, err

@@ -152,8 +152,8 @@ func TestDepthBehindAKeyThatWaits(t *testing.T) {
 	})
 }
 
-// The ends of transactions, and the records of those that were aborted, are in the log and are delivered to nobody. They
-// are no backlog for a consumer that has finished all records before them.
+// The ends of transactions, and the records of aborted ones, are in the log, and no consumer gets them. They are no
+// backlog for a consumer that has finished all records before them.
 func TestDepthWithoutTheEndsOfTransactions(t *testing.T) {
 	inWorld(t, func(w *world) {
 		l := w.begin(kafka.Options{}, driver.Events{})

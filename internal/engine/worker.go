@@ -54,8 +54,8 @@ func (w *worker) loop() {
 }
 
 // take starts the next item for a worker whose handler has returned, if there is one: so an item costs one section
-// under the lock, not two. In a fleet of several sessions, [Fleet.next] decides whose turn it is. A worker that has been
-// replaced takes nothing, because it ends. The caller holds the lock.
+// under the lock, not two. In a fleet of several sessions, [Fleet.next] decides whose turn it is. A worker that has
+// been replaced takes nothing, because it ends. The caller holds the lock.
 func (w *worker) take(f *flow, now moment) {
 	if !f.fleet.alone || f.fleet.surplus() || w.replaced.Load() {
 		return

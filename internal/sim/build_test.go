@@ -169,7 +169,7 @@ func (b *builder) buildPackage(pkg, name string, patches ...patch) string {
 	if err := os.WriteFile(list, overlay, 0o600); err != nil {
 		b.Fatal(err)
 	}
-	cmd := exec.Command("go", "test", "-c", "-tags", "godwitstrict", "-overlay", list, "-o", binary, pkg)
+	cmd := exec.Command("go", "test", "-c", "-tags", "godwitstrict,synctests", "-overlay", list, "-o", binary, pkg)
 	cmd.Dir = b.root
 	out, err := cmd.CombinedOutput()
 	if err != nil {

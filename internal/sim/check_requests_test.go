@@ -134,7 +134,7 @@ func (c *checker) sendsDeadLetter(p *consumer, label string) {
 	c.w.trace.note("%s rejects %s", p.name, label)
 	c.abandonedUntold(p, label)
 	m := c.messages[label]
-	if m != nil && m.success && c.w.plan.store && !c.plan.ordered {
+	if m != nil && (m.success || m.dropped) && c.w.plan.store && !c.plan.ordered {
 		return // a second copy, whose body was deleted with the first
 	}
 	if m == nil || !m.rejected {

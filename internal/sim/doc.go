@@ -13,6 +13,10 @@
 // broken. A tally counts how often each fault and each check happened. The ledger is a file of the seeds that have
 // passed at each commit.
 //
+// Some worlds are operated: people requeue and purge dead letters, pause the channel, sweep, and look for alerts, while
+// consumers work, stop and crash. Half of these worlds are on Kafka, with retry topics, transactions, and share groups.
+// Their ledger knows every message, and checks what holds on both services.
+//
 // A seed's decisions do not depend on the order in which goroutines run. Each decision is drawn from the seed and its
 // subject, such as a message's label and the number of its start, or a call's action, caller and time. Two runs of a
 // seed may still differ in the order of what happens at the same time, and in Godwit's own jitter. `make sim SEED=n`

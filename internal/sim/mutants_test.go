@@ -6,13 +6,17 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 )
 
-var mutantSeeds = flag.Int("sim.mutants", 0,
-	"break the code in one place at a time, and run up to this many seeds until one fails")
+var (
+	mutantSeeds = flag.Int("sim.mutants", 0,
+		"break the code in one place at a time, and run up to this many seeds until one fails")
+	mutantNames = flag.String("sim.only", "", "the mutants of -sim.mutants, as a regular expression")
+)
 
 // mutant is a change to the code that the simulation must find. A few defects would be found only by chance, and have
 // unit tests instead of mutants: a renewal after a release, a lane that continues after its lease has ended, an age
@@ -239,7 +243,7 @@ func ledgerMutants() []mutant {
 
 // Every mutant still fits the source.
 func TestMutantsFit(t *testing.T) {
-	for _, m := range slices.Concat(mutants(), ledgerMutants()) {
+	for _, m := range slices.Concat(mutants(), operatedMutants(), kafkaMutants(), ledgerMutants()) {
 		for _, p := range m.patches {
 			if err := (patched{}).apply(p, "../..", ""); errors.Is(err, errNotOnce) {
 				t.Errorf("%s: the source has changed: %v; adapt the mutant", m.name, err)
@@ -257,14 +261,23 @@ func TestMutants(t *testing.T) {
 	}
 	b := newBuilder(t)
 	whole := b.build("sim")
-	for _, m := range mutants() {
-		if found, ok := b.find(m, *mutantSeeds); ok {
+	for _, of := range []struct {
+		kind    worldKind
+		mutants []mutant
+	}{{worldFaults, mutants()}, {worldOperated, operatedMutants()}, {worldKafka, kafkaMutants()}} {
+		for _, m := range of.mutants {
+			if !regexp.MustCompile(*mutantNames).MatchString(m.name) {
+				continue
+			}
+			found, ok := b.find(m, of.kind, *mutantSeeds)
+			if !ok {
+				t.Errorf("%s: not found in %d seeds", m.name, *mutantSeeds)
+				continue
+			}
 			if v := b.run(t.Context(), whole, found.seed, ""); !v.ok {
 				t.Errorf("seed %d fails without %s, too: %s", found.seed, m.name, firstViolation(v.output))
 			}
 			fmt.Printf("%-38s found by seed %d: %s\n", m.name, found.seed, firstViolation(found.output))
-		} else {
-			t.Errorf("%s: not found in %d seeds", m.name, *mutantSeeds)
 		}
 	}
 }
@@ -301,14 +314,16 @@ func firstFailure(output string) string {
 	return "the process ended without a message"
 }
 
-// find returns the first seed that finds a mutant.
-func (b *builder) find(m mutant, seeds int) (verdict, bool) {
+// find returns the first seed that finds a mutant, among those of a kind with operators, or among all seeds.
+func (b *builder) find(m mutant, kind worldKind, seeds int) (verdict, bool) {
 	binary := b.build(m.name, m.patches...)
-	for from := 1; from <= seeds; from += 4 {
-		var some []uint64
-		for seed := from; seed < from+4 && seed <= seeds; seed++ {
-			some = append(some, uint64(seed))
+	var all []uint64
+	for seed := uint64(1); len(all) < seeds; seed++ {
+		if kind == worldFaults || kindOf(seed) == kind {
+			all = append(all, seed)
 		}
+	}
+	for some := range slices.Chunk(all, 4) {
 		if failed := b.runAll(binary, some, func(verdict) {}); len(failed) > 0 {
 			return failed[0], true
 		}

@@ -56,16 +56,24 @@ type plan struct {
 type worldKind int
 
 const (
-	worldFaults  worldKind = iota // faults of all kinds
-	worldCalm                     // for a few minutes, more messages come than the smallest pools can handle
-	worldOutage                   // the handlers' dependency is down for half a day, while processes start and stop
-	worldKept                     // callers of iterators keep deliveries for longer than SQS allows
-	worldWaiting                  // more keys wait for a retry than a consumer has places
-	worldShares                   // a fleet has many messages on both channels
+	worldFaults   worldKind = iota // faults of all kinds
+	worldCalm                      // for a few minutes, more messages come than the smallest pools can handle
+	worldOutage                    // the handlers' dependency is down for half a day, while processes start and stop
+	worldKept                      // callers of iterators keep deliveries for longer than SQS allows
+	worldWaiting                   // more keys wait for a retry than a consumer has places
+	worldShares                    // a fleet has many messages on both channels
+	worldOperated                  // operators act on the channel, see operated
+	worldKafka                     // the same on Kafka
 )
 
 // kindOf makes most worlds ones with faults. The other worlds take long, and a few of each are enough.
 func kindOf(seed uint64) worldKind {
+	switch seed % 20 {
+	case 3:
+		return worldOperated
+	case 13:
+		return worldKafka
+	}
 	switch seed % 10 {
 	case 9:
 		return worldCalm

@@ -64,15 +64,24 @@ func (w *world) stored(r *http.Request) error {
 
 // labelOf returns the label in a body, or in the object that it points to.
 func (w *world) labelOf(body string) string {
-	var at struct {
-		Key string `json:"s3Key"`
-	}
-	if !isPointer(body) || json.Unmarshal([]byte(body), &[]any{new(string), &at}) != nil {
+	key := pointsTo(body)
+	if key == "" {
 		return labelOf(body)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.objects[at.Key]
+	return w.objects[key]
+}
+
+// pointsTo returns the key of the object that has the body of a message. It is empty if the message has its body.
+func pointsTo(body string) string {
+	var at struct {
+		Key string `json:"s3Key"`
+	}
+	if !isPointer(body) || json.Unmarshal([]byte(body), &[]any{new(string), &at}) != nil {
+		return ""
+	}
+	return at.Key
 }
 
 // isPointer reports whether a message points to its body.

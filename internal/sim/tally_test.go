@@ -78,16 +78,29 @@ const (
 	countWaiting         = "worlds with more waiting keys than places"
 	countShares          = "worlds with a busy fleet on both channels"
 	seenStranded         = "fault: stranded poll"
-	seenTopicGone        = "fault: topic deleted"
-	seenKept             = "handler: keeps its delivery for half a day"
-	countFiltered        = "messages that a filter does not select"
-	countWeights         = "check: weights in a fleet"
-	countHeldAgain       = "check: attempts of a held retry"
-	countEntries         = "check: errors of a batch's entries"
-	countHalfDay         = "check: lease lost after 12 hours"
-	countFinishedAgain   = "delivery of a finished message discarded by the backend"
-	countShelf           = "check: bound of the shelf"
-	countPrompt          = "check: prompt start of other keys"
+	countOperated        = "worlds with operators"
+	seenSlowRequeue      = "operator: requeue that edits slowly"
+	seenRequeueCrash     = "operator: crash in a requeue"
+	seenRefusedRequeue   = "operator: requeued message refused"
+	seenUnseen           = "operator: requeue that says what it has not seen"
+	seenPurge            = "operator: purge"
+	seenBlackout         = "operated: process without connections"
+	seenPolicyPause      = "operator: pause by the queue's policy"
+	seenSweep            = "operator: sweep"
+	seenAlert            = "operator: alerts"
+	countRequeued        = "operator: messages requeued"
+	// receives that open polls bring after the beginning of a stop
+	countReceivedStopping = "check: received once while stopping"
+	seenTopicGone         = "fault: topic deleted"
+	seenKept              = "handler: keeps its delivery for half a day"
+	countFiltered         = "messages that a filter does not select"
+	countWeights          = "check: weights in a fleet"
+	countHeldAgain        = "check: attempts of a held retry"
+	countEntries          = "check: errors of a batch's entries"
+	countHalfDay          = "check: lease lost after 12 hours"
+	countFinishedAgain    = "delivery of a finished message discarded by the backend"
+	countShelf            = "check: bound of the shelf"
+	countPrompt           = "check: prompt start of other keys"
 )
 
 // kindCounts are the counters for the kinds of worlds.
@@ -95,7 +108,7 @@ func kindCounts() map[worldKind]string {
 	return map[worldKind]string{
 		worldFaults: countFaults, worldCalm: countCalm, worldOutage: countOutage,
 		worldKept:    countKept,
-		worldWaiting: countWaiting, worldShares: countShares,
+		worldWaiting: countWaiting, worldShares: countShares, worldOperated: countOperated,
 	}
 }
 
@@ -110,7 +123,9 @@ func kinds() []string {
 		seenInterrupted, seenGaveUp, seenDown, seenBatches, seenSomeFailed, seenAllFailed, seenUnhandled,
 		seenFleet, calledPause, calledPauseAgain, calledPauseGathering, calledResize, countLooks, countGoesOn,
 		countShared, countTurns, countReleasedLater, countOpened, countClosed, countReleasedOpen, countGrew,
-		countShrank, countCalm, countOutage, countKept, countWaiting, countShares, seenStranded, seenTopicGone,
+		countShrank, countCalm, countOutage, countKept, countWaiting, countShares, countOperated, seenSlowRequeue,
+		seenRequeueCrash, seenRefusedRequeue, seenPurge, seenPolicyPause, seenSweep,
+		seenAlert, countRequeued, countReceivedStopping, seenStranded, seenTopicGone,
 		seenKept, countFiltered, countWeights, countHeldAgain, countEntries, countHalfDay, countPrompt,
 		countShelf, seenStoreDown, seenLostPut, seenLostGet, seenLostDiscard, countStored,
 	}

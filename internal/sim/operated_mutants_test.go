@@ -1,0 +1,84 @@
+package sim
+
+// operatedMutants are mutants that worlds with operators find.
+func operatedMutants() []mutant {
+	return []mutant{
+		{"requeue-without-renewals", []patch{
+			{"ops/held.go", "\t\t\th.renew(ctx, e)\n", "\t\t\t_ = e\n"},
+			{
+				"ops/held.go",
+				"\t\t\tone.handle, one.ends = d.Handle, d.LeaseEnds\n\t\t\tcontinue\n",
+				"\t\t\tone.handle, one.ends = d.Handle, d.LeaseEnds\n",
+			},
+		}},
+		{"requeue-what-dies-again", []patch{{
+			"ops/requeue_run.go",
+			"\treturn died.After(r.began) || d.Origin != nil && r.moved.has(d.Origin.Earlier)\n",
+			"\treturn died.After(r.began.Add(time.Hour))\n",
+		}}},
+		{"idempotent-by-the-error-alone", []patch{{
+			"idempotency.go",
+			"\tif !d.isDone(err) {\n",
+			"\tif err != nil {\n",
+		}}},
+		{"breaker-without-settlements-by-method", []patch{{
+			"internal/engine/ending.go",
+			"\t\tr.told(true, nil)\n",
+			"\t\tr.told(it.Chosen == nil, nil)\n",
+		}}},
+		{"forget-what-a-hanging-handler-chose", []patch{{
+			"internal/engine/ending.go",
+			"\tif choice == nil {\n",
+			"\tif choice == nil || !f.stopping() && it.lane == 0 || f.stopping() {\n",
+		}}},
+		{"take-with-a-replaced-worker", []patch{{
+			"internal/engine/worker.go",
+			" || w.replaced.Load() {\n\t\treturn\n",
+			" {\n\t\treturn\n",
+		}}},
+		{"release-while-polls-are-open", []patch{{
+			"internal/engine/gate.go",
+			"\tif g.keeps = g.polls > 0; g.keeps {\n",
+			"\tif g.keeps = false; g.keeps {\n",
+		}}},
+		{"leave-what-stands-behind-a-handler", []patch{{
+			"internal/engine/shutdown.go",
+			"\t\t\t\tf.undoBehind(it)\n\t\t\t\tf.carryOut(it, Verdict{Action: ActionRelease}, nil)\n",
+			"\t\t\t\t_ = it\n",
+		}}},
+	}
+}
+
+// kafkaMutants are mutants that worlds with operators find on Kafka.
+func kafkaMutants() []mutant {
+	return []mutant{
+		{"requeue-behind-a-refused-message", []patch{{
+			"ops/requeue_run.go",
+			"\t\tif ps[i].lane != \"\" {\n",
+			"\t\tif ps[i].lane != \"\" && err == nil {\n",
+		}}},
+		{"requeue-without-its-journal", []patch{{
+			"ops/requeue_run.go",
+			"again: r.journal.known(ds[i].ID) == journalSending}",
+			"again: false}",
+		}}},
+		{"close-without-its-context", []patch{{
+			"producer.go",
+			"\t\tp.unanswered(p.pending.Close(ctx))\n",
+			"\t\tp.unanswered(p.pending.Close(context.WithoutCancel(ctx)))\n",
+		}}},
+		{"publish-lost-results", []patch{{
+			"kafka/transactor.go",
+			"\t\tif r.lost() {\n\t\t\tt.ledger.results.end(r)\n",
+			"\t\tif r.lost() && false {\n\t\t\tt.ledger.results.end(r)\n",
+		}}},
+		{"count-ends-of-transactions", []patch{
+			{
+				"kafka/inspect.go",
+				"\tcase read.Err == nil && next > p.from:\n",
+				"\tcase read.Err == nil && next > p.from && false:\n",
+			},
+			{"kafka/inspect.go", "\t\tif ch.DeadLetter && p.mixed {\n", "\t\tif ch.DeadLetter && p.mixed && false {\n"},
+		}},
+	}
+}
