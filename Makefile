@@ -91,6 +91,10 @@ sbom: ## the bill of materials, dist/sbom.json; fails for a licence that is not 
 api: ## what has changed in the exported API since the last tag
 	@.ci/api
 
+.PHONY: figures
+figures: ## how large types, folders and steps are: lowers their ceilings, writes docs/architecture.md
+	@.ci/figures -write
+
 .PHONY: interop
 interop: ## foreign judges: real clients on localaws, other servers under snssqs
 	@.ci/interop
