@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"net/url"
+	"strconv"
 	"time"
 
 	"github.com/godwitmq/godwit/driver"
@@ -145,8 +147,9 @@ func (o *DemandOptions) demand(l *Listed) ChannelDemand {
 }
 
 // DemandHandler serves GET /demand, a list in JSON, and GET /demand?channel=NAME, one channel as an object, which
-// KEDA's metrics-api reads. A channel that could not be looked at is answered with 503, so that a scaler keeps its
-// number, and one that does not exist with 404.
+// KEDA's metrics-api reads. The parameters service_time, tolerance, workers and most replace the options, so that one
+// handler serves channels with different consumers. A channel that could not be looked at is answered with 503, so that
+// a scaler keeps its number, and one that does not exist with 404.
 func DemandHandler(b driver.Backend, o *DemandOptions) (http.Handler, error) {
 	var opts DemandOptions
 	if o != nil {
@@ -156,16 +159,42 @@ func DemandHandler(b driver.Backend, o *DemandOptions) (http.Handler, error) {
 		return nil, err
 	}
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /demand", answerDemand(func(ctx context.Context, channel string) (any, int, error) {
-		return opts.answer(ctx, b, channel)
+	mux.HandleFunc("GET /demand", answerDemand(func(ctx context.Context, q url.Values) (any, int, error) {
+		asked := opts
+		if err := asked.replace(q); err != nil {
+			return nil, http.StatusBadRequest, err
+		}
+		return asked.answer(ctx, b, q.Get("channel"))
 	}))
 	return mux, nil
 }
 
+// replace replaces the options that are parameters of a request.
+func (o *DemandOptions) replace(q url.Values) error {
+	var failed []error
+	for name, to := range map[string]*time.Duration{"service_time": &o.ServiceTime, "tolerance": &o.Tolerance} {
+		if text := q.Get(name); text != "" {
+			d, err := time.ParseDuration(text)
+			if *to = d; err != nil || d <= 0 {
+				failed = append(failed, fmt.Errorf("%s=%s is no duration like 200ms or 2m", name, text))
+			}
+		}
+	}
+	for name, to := range map[string]*int{"workers": &o.Workers, "most": &o.Most} {
+		if text := q.Get(name); text != "" {
+			n, err := strconv.Atoi(text)
+			if *to = n; err != nil || n <= 0 {
+				failed = append(failed, fmt.Errorf("%s=%s is no number from 1 on", name, text))
+			}
+		}
+	}
+	return errors.Join(failed...)
+}
+
 // answerDemand answers with a value, or with a status and an error.
-func answerDemand(ask func(ctx context.Context, channel string) (any, int, error)) http.HandlerFunc {
+func answerDemand(ask func(ctx context.Context, q url.Values) (any, int, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		value, status, err := ask(r.Context(), r.URL.Query().Get("channel"))
+		value, status, err := ask(r.Context(), r.URL.Query())
 		if err != nil {
 			http.Error(w, err.Error(), status)
 			return

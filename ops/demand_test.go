@@ -83,6 +83,10 @@ func TestDemandHandler(t *testing.T) {
 			"/demand?channel=order":        {http.StatusNotFound, "perhaps orders"},
 			"/demand?channel=events.audit": {http.StatusServiceUnavailable, "denied"},
 			"/demand?channel=orders@dlq":   {http.StatusBadRequest, "name a queue"},
+
+			"/demand?channel=orders&service_time=10m&workers=1&most=2": {http.StatusOK, `"workers":3,"consumers":2`},
+			"/demand?channel=orders&service_time=10":                   {http.StatusBadRequest, "like 200ms"},
+			"/demand?channel=orders&workers=0":                         {http.StatusBadRequest, "from 1 on"},
 		} {
 			answer := httptest.NewRecorder()
 			h.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, path, nil))

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 )
@@ -56,8 +57,8 @@ func (h *Health) answer(complaints func(r *HealthReport) []string) http.HandlerF
 }
 
 // demand asks the consumers of this process, or that of one channel.
-func (h *Health) demand(ctx context.Context, channel string) (v any, status int, err error) {
-	all := []ChannelDemand{}
+func (h *Health) demand(ctx context.Context, q url.Values) (v any, status int, err error) {
+	all, channel := []ChannelDemand{}, q.Get("channel")
 	for _, one := range h.made() {
 		if channel != "" && one.name != channel {
 			continue

@@ -12,7 +12,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/godwitmq/godwit/cmd/godwit/internal/keda"
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/ops"
 )
@@ -22,7 +21,6 @@ type demandOptions struct {
 	backend backendFlags
 	output  output
 	serve   string
-	keda    string
 	demand  ops.DemandOptions
 }
 
@@ -33,10 +31,10 @@ func newDemand() *cobra.Command {
 		Short: "Say how many processes the channels need, for autoscalers",
 		Long: "Say how many processes the channels need, for autoscalers.\n\n" +
 			"The number follows from what waits, its age, and how long a handler takes; no consumer has to run. It is 0\n" +
-			"only where nothing waits and nothing is in flight. With --serve, GET /demand?channel=NAME answers with JSON, and\n" +
-			"with --keda, KEDA's external scaler is answered by gRPC.",
+			"only where nothing waits and nothing is in flight. With --serve, GET /demand?channel=NAME answers with JSON,\n" +
+			"which KEDA's metrics-api reads.",
 		Example: "  godwit demand\n  godwit demand orders --service-time 200ms --workers 64 -o json\n" +
-			"  godwit demand --serve 0.0.0.0:8081 --keda 0.0.0.0:8082",
+			"  godwit demand --serve 0.0.0.0:8081",
 		Args: onePattern,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.output.check(); err != nil {
@@ -59,13 +57,11 @@ func newDemand() *cobra.Command {
 	f.IntVar(&d.Most, "most", 0, "at most so many processes; 0: no limit")
 	f.StringVar(&o.serve, "serve", "", "answer on this `host:port` until the command is stopped; without a host "+
 		"on loopback")
-	f.StringVar(&o.keda, "keda", "", "answer KEDA on this `host:port` until the command is stopped; without a host "+
-		"on loopback")
 	return cmd
 }
 
 func (o *demandOptions) run(ctx context.Context, b driver.Backend, out, errOut io.Writer) error {
-	if o.serve != "" || o.keda != "" {
+	if o.serve != "" {
 		return o.answer(ctx, b, errOut)
 	}
 	all, err := ops.Demand(ctx, b, &o.demand)
@@ -94,48 +90,22 @@ func (o *demandOptions) run(ctx context.Context, b driver.Backend, out, errOut i
 	return errors.Join(append([]error{o.output.print(out, t, values)}, failed...)...)
 }
 
-// answer serves until ctx ends, or until one of the servers fails.
+// answer serves until ctx ends.
 func (o *demandOptions) answer(ctx context.Context, b driver.Backend, errOut io.Writer) error {
 	h, err := ops.DemandHandler(b, &o.demand)
 	if err != nil {
 		return err
 	}
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	ended := make(chan error)
-	running := 0
-	begin := func(flag, at, says string, serve func(ctx context.Context, l net.Listener) error) error {
-		if at == "" {
-			return nil
-		}
-		host, port, err := net.SplitHostPort(at)
-		if err != nil {
-			return fmt.Errorf("%s %q is not of the form host:port, like 127.0.0.1:8081 or 0.0.0.0:8081", flag, at)
-		}
-		l, err := net.Listen("tcp", onLoopback(host, port))
-		if err != nil {
-			return fmt.Errorf("%s: %w", flag, err)
-		}
-		fmt.Fprintf(errOut, says+"\n", l.Addr())
-		running++
-		go func() { ended <- serve(ctx, l) }()
-		return nil
-	}
-	err = begin("--serve", o.serve, "serving http://%s/demand", func(ctx context.Context, l net.Listener) error {
-		return serveHTTP(ctx, l, h)
-	})
-	if err == nil {
-		err = begin("--keda", o.keda, "serving KEDA's external scaler at %s",
-			func(ctx context.Context, l net.Listener) error { return keda.Serve(ctx, l, keda.New(b, o.demand)) })
-	}
+	host, port, err := net.SplitHostPort(o.serve)
 	if err != nil {
-		stop()
+		return fmt.Errorf("--serve %q is not of the form host:port, like 127.0.0.1:8081 or 0.0.0.0:8081", o.serve)
 	}
-	for ; running > 0; running-- {
-		err = errors.Join(err, <-ended)
-		stop()
+	l, err := net.Listen("tcp", onLoopback(host, port))
+	if err != nil {
+		return fmt.Errorf("--serve: %w", err)
 	}
-	return err
+	fmt.Fprintf(errOut, "serving http://%s/demand\n", l.Addr())
+	return serveHTTP(ctx, l, h)
 }
 
 // serveHTTP serves until ctx ends.

@@ -16,7 +16,6 @@ const (
 	franz     = "github.com/twmb/franz-go/pkg" // all of it, kfake too
 	xterm     = "golang.org/x/term"
 	otel      = "go.opentelemetry.io/otel"
-	grpc      = "google.golang.org/grpc"
 	protobuf  = "google.golang.org/protobuf"
 	lambdaSDK = "github.com/aws/aws-lambda-go"
 	cborV2    = "github.com/fxamacker/cbor/v2" // the codec of rpcv2Cbor, which CloudWatch's clients speak
@@ -148,11 +147,6 @@ var plan = []room{
 
 	{path: "cmd/godwit", ours: []string{"..."}, others: []string{cobra, xterm, "github.com/itchyny/gojq"}},
 	{path: "cmd/godwit/internal/demo", ours: []string{"..."}},
-	{path: "cmd/godwit/internal/externalscaler", others: []string{grpc, protobuf}},
-	{
-		path: "cmd/godwit/internal/keda", ours: []string{"cmd/godwit/internal/externalscaler", "driver", "ops"},
-		others: []string{grpc},
-	},
 	{path: "cmd/godwit-lambda", ours: []string{"..."}, others: []string{awsSDK, lambdaSDK}},
 	{path: "cmd/internal/operator", ours: []string{"driver", "ops", "s3store", "snssqs"}},
 	{path: "examples/deadletters", ours: []string{"..."}},
