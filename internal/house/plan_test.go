@@ -155,6 +155,7 @@ var plan = []room{
 	{path: "examples/lambda", ours: []string{"..."}, others: []string{lambdaSDK}},
 	{path: "examples/locale", ours: []string{"..."}},
 	{path: "examples/quickstart", ours: []string{"..."}},
+	{path: "examples/service", ours: []string{"..."}},
 	{path: "examples/typed", ours: []string{"..."}},
 }
 
