@@ -19,6 +19,8 @@ type AddPermissionInput struct {
 // AddPermissionOutput is the empty output of AddPermission.
 type AddPermissionOutput struct{}
 
+// addPermission adds a statement to the topic's policy; its label is the Sid, and must be new. Accounts become the root
+// principals of their ARNs (AWS's API reference, AddPermission).
 func (s *Service) addPermission(_ context.Context, c *wire.Call, in *AddPermissionInput) (*AddPermissionOutput, error) {
 	arn, fault := s.topicARN(c, "TopicArn", in.TopicArn)
 	if fault != nil {

@@ -22,6 +22,8 @@ type CreateTopicOutput struct {
 	TopicArn string `json:"TopicArn"`
 }
 
+// createTopic returns the existing topic if the request's attributes are those that the topic has, and is an
+// InvalidParameter otherwise, also for other tags (AWS's API reference).
 func (s *Service) createTopic(_ context.Context, _ *wire.Call, in *CreateTopicInput) (*CreateTopicOutput, error) {
 	if in.DataProtectionPolicy != nil {
 		return nil, invalid("DataProtectionPolicy is not supported by this server")

@@ -16,6 +16,8 @@ type GetSubscriptionAttributesOutput struct {
 	Attributes map[string]string `json:"Attributes"`
 }
 
+// getSubscriptionAttributes shows booleans and JSON as texts, and attributes that were never set only if they have a
+// default (AWS's API reference).
 func (s *Service) getSubscriptionAttributes(_ context.Context, c *wire.Call,
 	in *GetSubscriptionAttributesInput,
 ) (*GetSubscriptionAttributesOutput, error) {

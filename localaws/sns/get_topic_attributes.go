@@ -16,6 +16,8 @@ type GetTopicAttributesOutput struct {
 	Attributes map[string]string `json:"Attributes"`
 }
 
+// getTopicAttributes shows the policy as it was set and the effective delivery policy with its defaults. It also counts
+// the subscriptions: confirmed, pending, and deleted (AWS's API reference).
 func (s *Service) getTopicAttributes(_ context.Context, c *wire.Call,
 	in *GetTopicAttributesInput,
 ) (*GetTopicAttributesOutput, error) {

@@ -12,6 +12,8 @@ type ListSubscriptionsByTopicInput struct {
 	NextToken *string `json:"NextToken"`
 }
 
+// listSubscriptionsByTopic lists pending subscriptions, too, with PendingConfirmation in place of their ARN, 100 a page
+// (AWS's API reference, ListSubscriptionsByTopic).
 func (s *Service) listSubscriptionsByTopic(_ context.Context, c *wire.Call,
 	in *ListSubscriptionsByTopicInput,
 ) (*ListSubscriptionsOutput, error) {

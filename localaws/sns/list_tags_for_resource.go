@@ -16,6 +16,8 @@ type ListTagsForResourceOutput struct {
 	Tags []Tag `json:"Tags"`
 }
 
+// listTagsForResource is of topics only, and does not distinguish a missing topic from a resource of another kind
+// (AWS's API reference, ListTagsForResource).
 func (s *Service) listTagsForResource(_ context.Context, c *wire.Call,
 	in *ListTagsForResourceInput,
 ) (*ListTagsForResourceOutput, error) {

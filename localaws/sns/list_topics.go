@@ -22,6 +22,7 @@ type TopicEntry struct {
 	TopicArn string `json:"TopicArn"`
 }
 
+// listTopics lists 100 topics a page, without their attributes (AWS's API reference, ListTopics).
 func (s *Service) listTopics(_ context.Context, _ *wire.Call, in *ListTopicsInput) (*ListTopicsOutput, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

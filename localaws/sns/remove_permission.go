@@ -16,6 +16,8 @@ type RemovePermissionInput struct {
 // RemovePermissionOutput is the empty output of RemovePermission.
 type RemovePermissionOutput struct{}
 
+// removePermission removes the statement with a label; one that no statement has is an InvalidParameter (AWS's API
+// reference, RemovePermission).
 func (s *Service) removePermission(_ context.Context, c *wire.Call, in *RemovePermissionInput) (*RemovePermissionOutput,
 	error,
 ) {

@@ -16,6 +16,8 @@ type SetSubscriptionAttributesInput struct {
 // SetSubscriptionAttributesOutput is the empty output of SetSubscriptionAttributes.
 type SetSubscriptionAttributesOutput struct{}
 
+// setSubscriptionAttributes changes one attribute. AWS takes up to 15 minutes for a filter policy; here it counts from
+// the next message (AWS's developer guide, subscription filter policies).
 func (s *Service) setSubscriptionAttributes(_ context.Context, c *wire.Call,
 	in *SetSubscriptionAttributesInput,
 ) (*SetSubscriptionAttributesOutput, error) {

@@ -16,6 +16,8 @@ type SetTopicAttributesInput struct {
 // SetTopicAttributesOutput is the empty output of SetTopicAttributes.
 type SetTopicAttributesOutput struct{}
 
+// setTopicAttributes changes one attribute. FifoTopic cannot be changed, and MaximumMessageSize above 256 KiB restricts
+// the topic's subscriptions (What's New of AWS, September 2026).
 func (s *Service) setTopicAttributes(_ context.Context, c *wire.Call,
 	in *SetTopicAttributesInput,
 ) (*SetTopicAttributesOutput, error) {

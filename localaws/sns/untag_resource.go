@@ -17,6 +17,7 @@ type UntagResourceInput struct {
 // UntagResourceOutput is the empty output of UntagResource.
 type UntagResourceOutput struct{}
 
+// untagResource removes tags; keys that the topic does not have are ignored (AWS's API reference, UntagResource).
 func (s *Service) untagResource(_ context.Context, c *wire.Call, in *UntagResourceInput) (*UntagResourceOutput, error) {
 	arn, fault := s.topicARN(c, "ResourceArn", in.ResourceArn)
 	if fault != nil {

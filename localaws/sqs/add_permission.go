@@ -37,6 +37,8 @@ func ownersOnly() []string {
 // maxGranted is the most actions, and accounts, of one permission.
 const maxGranted = 7
 
+// addPermission adds a statement to the queue's policy. It fails if a statement has the label already, and takes at
+// most seven actions and accounts; only some actions can be granted (AWS's API reference, AddPermission).
 func (s *Service) addPermission(_ context.Context, c *wire.Call, in *AddPermissionInput) (*Empty, error) {
 	q, bad := s.byURL(c, in.QueueURL)
 	if bad == nil {

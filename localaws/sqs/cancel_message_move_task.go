@@ -18,6 +18,8 @@ type CancelMessageMoveTaskOutput struct {
 	Moved int64 `json:"ApproximateNumberOfMessagesMoved"`
 }
 
+// cancelMessageMoveTask stops a task; what it has moved stays moved. A task that has ended is an UnsupportedOperation
+// (AWS's API reference, CancelMessageMoveTask).
 func (s *Service) cancelMessageMoveTask(_ context.Context, c *wire.Call,
 	in *CancelMessageMoveTaskInput,
 ) (*CancelMessageMoveTaskOutput, error) {

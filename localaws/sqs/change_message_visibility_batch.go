@@ -24,6 +24,8 @@ type ChangeMessageVisibilityBatchOutput struct {
 	Failed     []failedEntry `json:"Failed" query:"BatchResultErrorEntry,flat"`
 }
 
+// changeMessageVisibilityBatch refuses an empty batch, more than ten entries, and ids that occur twice as a whole;
+// everything else fails by entry (AWS's API reference).
 func (s *Service) changeMessageVisibilityBatch(_ context.Context, c *wire.Call,
 	in *ChangeMessageVisibilityBatchInput,
 ) (*ChangeMessageVisibilityBatchOutput, error) {

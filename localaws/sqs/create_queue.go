@@ -23,6 +23,9 @@ type QueueURL struct {
 	URL string `json:"QueueUrl"`
 }
 
+// createQueue returns the existing queue if all attributes of the request are those that the queue has; others are
+// QueueNameExists. AWS refuses the name of a queue that was deleted within 60 s; here only RealisticWaits does
+// (recorded on AWS).
 func (s *Service) createQueue(_ context.Context, c *wire.Call, in *CreateQueueInput) (*QueueURL, error) {
 	if _, bad := s.create(in.QueueName, in.Attributes, in.Tags); bad != nil {
 		return nil, bad

@@ -28,6 +28,8 @@ type doneEntry struct {
 	ID string `json:"Id"`
 }
 
+// deleteMessageBatch refuses an empty batch, more than ten entries, and ids that occur twice as a whole; everything
+// else fails by entry, with status 200 (AWS's API reference).
 func (s *Service) deleteMessageBatch(_ context.Context, c *wire.Call,
 	in *DeleteMessageBatchInput,
 ) (*DeleteMessageBatchOutput, error) {

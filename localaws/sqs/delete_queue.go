@@ -11,6 +11,8 @@ type QueueInput struct {
 	QueueURL string `json:"QueueUrl"`
 }
 
+// deleteQueue deletes with everything in the queue. AWS takes up to 60 s for it, in which calls may still succeed; here
+// it is done at once, and RealisticWaits only keeps the name (AWS's API reference, DeleteQueue).
 func (s *Service) deleteQueue(_ context.Context, c *wire.Call, in *QueueInput) (*Empty, error) {
 	q, bad := s.byURL(c, in.QueueURL)
 	if bad != nil {

@@ -17,6 +17,8 @@ type GetQueueAttributesOutput struct {
 	Attributes map[string]string `json:"Attributes" query:"Attribute,flat,key=Name,value=Value"`
 }
 
+// getQueueAttributes shows nothing if no attribute is asked for, and omits those without a value. Numbers of messages
+// are exact here, and approximate on AWS (AWS's API reference, GetQueueAttributes).
 func (s *Service) getQueueAttributes(_ context.Context, c *wire.Call,
 	in *GetQueueAttributesInput,
 ) (*GetQueueAttributesOutput, error) {

@@ -12,6 +12,8 @@ type GetQueueURLInput struct {
 	Owner     string `json:"QueueOwnerAWSAccountId"` // "": the caller's own
 }
 
+// getQueueURL finds queues of the caller's account and region. A missing queue has another text in the query protocol
+// than in JSON (recorded on AWS).
 func (s *Service) getQueueURL(_ context.Context, c *wire.Call, in *GetQueueURLInput) (*QueueURL, error) {
 	if in.QueueName == "" {
 		return nil, invalidParameter("Value for parameter QueueName is invalid. Reason: Must specify a queue name.")

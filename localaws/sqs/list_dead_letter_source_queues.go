@@ -19,6 +19,8 @@ type ListDeadLetterSourceQueuesOutput struct {
 	QueueURLs []string `json:"queueUrls" query:"QueueUrl,flat"` // AWS really uses a small q in awsJson
 }
 
+// listDeadLetterSourceQueues lists the queues whose redrive policy names this one. Its member is queueUrls, in lower
+// case, unlike that of ListQueues (AWS's API reference).
 func (s *Service) listDeadLetterSourceQueues(_ context.Context, c *wire.Call,
 	in *ListDeadLetterSourceQueuesInput,
 ) (*ListDeadLetterSourceQueuesOutput, error) {

@@ -29,6 +29,8 @@ type moveTaskResult struct {
 	Started        int64  `json:"StartedTimestamp"` // milliseconds
 }
 
+// listMessageMoveTasks shows the newest task unless MaxResults asks for up to ten, and a task's handle only while it
+// runs (AWS's API reference, ListMessageMoveTasks).
 func (s *Service) listMessageMoveTasks(_ context.Context, c *wire.Call,
 	in *ListMessageMoveTasksInput,
 ) (*ListMessageMoveTasksOutput, error) {

@@ -42,6 +42,8 @@ const (
 	noHandle = "SQS/BACKDOOR/ACCESS"
 )
 
+// listMessages is no action of AWS: it is the inspection that tools for LocalStack make, with the form of a receive and
+// without its effects.
 func (s *Service) listMessages(_ context.Context, _ *wire.Call, in *listMessagesInput) (*ReceiveMessageOutput, error) {
 	q := s.Queue(in.QueueURL)
 	if in.QueueURL == "" || q == nil {

@@ -11,6 +11,7 @@ type ListQueueTagsOutput struct {
 	Tags map[string]string `json:"Tags" query:"Tag,flat,key=Key,value=Value"`
 }
 
+// listQueueTags omits the member Tags if the queue has none (recorded on AWS).
 func (s *Service) listQueueTags(_ context.Context, c *wire.Call, in *QueueInput) (*ListQueueTagsOutput, error) {
 	q, bad := s.byURL(c, in.QueueURL)
 	if bad != nil {

@@ -6,6 +6,8 @@ import (
 	"github.com/godwitmq/godwit/localaws/wire"
 )
 
+// purgeQueue also deletes messages in flight. A second purge within 60 s is PurgeQueueInProgress, with status 403, on
+// AWS; here only with RealisticWaits (recorded on AWS).
 func (s *Service) purgeQueue(_ context.Context, c *wire.Call, in *QueueInput) (*Empty, error) {
 	q, bad := s.byURL(c, in.QueueURL)
 	if bad != nil {

@@ -39,6 +39,9 @@ type receivedMessage struct {
 	MessageAttributes map[string]attributeValue `json:"MessageAttributes" query:"MessageAttribute,flat,key=Name,value=Value"`
 }
 
+// receiveMessage waits as long as the request or the queue says, and answers without the member Messages if none comes.
+// On a FIFO queue the same ReceiveRequestAttemptId gets the same messages again, until one of them was deleted, changed
+// or has expired (AWS's API reference; recorded on AWS).
 func (s *Service) receiveMessage(ctx context.Context, c *wire.Call, in *ReceiveMessageInput) (*ReceiveMessageOutput,
 	error,
 ) {

@@ -14,6 +14,8 @@ type RemovePermissionInput struct {
 	Label    string `json:"Label"`
 }
 
+// removePermission removes the statements with a label; a label that no statement has is an InvalidParameterValue
+// (AWS's API reference).
 func (s *Service) removePermission(_ context.Context, c *wire.Call, in *RemovePermissionInput) (*Empty, error) {
 	q, bad := s.byURL(c, in.QueueURL)
 	if bad != nil {

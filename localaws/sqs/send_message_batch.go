@@ -39,6 +39,9 @@ type sentEntry struct {
 	SequenceNumber string `json:"SequenceNumber"`
 }
 
+// sendMessageBatch refuses more than 1 MiB in all, an empty batch, and ids that occur twice as a whole. What is wrong
+// with one message fails its entry, but on a FIFO queue an entry without a group or without a way to recognize
+// duplicates refuses the batch (recorded on AWS).
 func (s *Service) sendMessageBatch(_ context.Context, c *wire.Call, in *SendMessageBatchInput) (*SendMessageBatchOutput,
 	error,
 ) {

@@ -12,6 +12,8 @@ type SetQueueAttributesInput struct {
 	Attributes map[string]string `json:"Attributes" query:"Attribute,flat,key=Name,value=Value"`
 }
 
+// setQueueAttributes changes the named attributes only. FifoQueue cannot be changed, and a redrive policy whose target
+// does not exist is refused (AWS's API reference). AWS takes up to 60 s for a change, and 15 minutes for a retention.
 func (s *Service) setQueueAttributes(_ context.Context, c *wire.Call, in *SetQueueAttributesInput) (*Empty, error) {
 	q, bad := s.byURL(c, in.QueueURL)
 	if bad != nil {

@@ -22,6 +22,9 @@ type StartMessageMoveTaskOutput struct {
 // maxRate is the highest rate of a task.
 const maxRate = 500
 
+// startMessageMoveTask moves what is visible from a dead-letter queue, one task a source at a time. Without a
+// destination each message goes back to its source, and the answer of ListMessageMoveTasks then has none (recorded on
+// AWS).
 func (s *Service) startMessageMoveTask(_ context.Context, c *wire.Call,
 	in *StartMessageMoveTaskInput,
 ) (*StartMessageMoveTaskOutput, error) {

@@ -14,6 +14,7 @@ type TagQueueInput struct {
 	Tags map[string]string `json:"Tags" query:"Tag,or=Tags,flat,key=Key,value=Value"`
 }
 
+// tagQueue adds tags, and replaces those with the same key; 50 are allowed in all (AWS's API reference, TagQueue).
 func (s *Service) tagQueue(_ context.Context, c *wire.Call, in *TagQueueInput) (*Empty, error) {
 	q, bad := s.byURL(c, in.QueueURL)
 	if bad != nil {

@@ -12,6 +12,7 @@ type UntagQueueInput struct {
 	TagKeys  []string `json:"TagKeys" query:"TagKey,flat"`
 }
 
+// untagQueue removes tags; keys that the queue does not have are ignored (AWS's API reference, UntagQueue).
 func (s *Service) untagQueue(_ context.Context, c *wire.Call, in *UntagQueueInput) (*Empty, error) {
 	q, bad := s.byURL(c, in.QueueURL)
 	if bad != nil {
