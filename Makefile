@@ -72,7 +72,7 @@ bench-kafka: ## Kafka's speed beside other consumers, ROUNDS times in turn, on k
 	@ROUNDS=$(ROUNDS) .ci/bench-kafka
 
 .PHONY: bench-sqs
-bench-sqs: ## SQS beside other libraries, at round trips of 0 to 50 ms: writes docs/benchmarks-sqs.md
+bench-sqs: ## SQS beside other libraries, at round trips of 0 to 50 ms: writes docs/benchmarks.md
 	go -C bench test -count=1 -v -timeout 60m -run '^TestReport$$' ./sqs -args -sqs.write ../../docs -sqs.rounds $(ROUNDS)
 
 .PHONY: speed

@@ -19,7 +19,7 @@ import (
 )
 
 var write = flag.String("sqs.write", "",
-	"measure everything, and write benchmarks-sqs.md and its charts into this folder")
+	"measure everything, and write the section of benchmarks.md, and its charts, into this folder")
 
 //go:embed report.tmpl
 var page string
@@ -60,9 +60,29 @@ func TestReport(t *testing.T) {
 	if err := template.Must(template.New("page").Parse(page)).Execute(&out, r); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(r.folder, "benchmarks-sqs.md"), out.Bytes(), 0o644); err != nil {
+	if err := r.replace(filepath.Join(r.folder, "benchmarks.md"), out.String()); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// The section is between these lines of the page.
+const (
+	sectionBegins = "<!-- sqs: written by `make bench-sqs` -->\n"
+	sectionEnds   = "<!-- end of sqs -->\n"
+)
+
+// replace replaces the section of a page.
+func (r *report) replace(file, section string) error {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	before, rest, begins := strings.Cut(string(text), sectionBegins)
+	_, after, ends := strings.Cut(rest, sectionEnds)
+	if !begins || !ends {
+		return fmt.Errorf("%s has no lines %q and %q", file, sectionBegins, sectionEnds)
+	}
+	return os.WriteFile(file, []byte(before+sectionBegins+strings.Trim(section, "\n")+"\n"+sectionEnds+after), 0o644)
 }
 
 // table formats a table in Markdown.
