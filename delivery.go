@@ -138,8 +138,8 @@ type Settlement struct {
 }
 
 // Settled returns how one of the delivery's methods has settled it, and false if none has. If one has, the error that
-// the handler returns does not decide any more, so middleware that acts on a handler's success has to ask Settled when
-// the handler has returned. Tests of handlers that settle deliveries themselves ask it, too.
+// the handler returns does not decide any more: middleware that acts on a handler's success asks [Delivery.IsDone].
+// Tests of handlers that settle deliveries themselves ask Settled.
 func (d *Delivery) Settled() (how Settlement, ok bool) {
 	c := d.choice.Load()
 	if c == nil || d.c != nil && c == &d.c.sealed {
@@ -148,9 +148,9 @@ func (d *Delivery) Settled() (how Settlement, ok bool) {
 	return Settlement{Verdict: c.verdict, Released: c.release, Reason: c.reason}, true
 }
 
-// isDone reports whether a handler that has returned err has handled the delivery: one of the delivery's methods
-// decides or, if none was called, the error.
-func (d *Delivery) isDone(err error) bool {
+// IsDone reports whether a handler that has returned err has handled the delivery: one of the delivery's methods
+// decides or, if none was called, the error. It is for middleware, after the next handler has returned.
+func (d *Delivery) IsDone(err error) bool {
 	if how, settled := d.Settled(); settled {
 		return !how.Released && how.Action == ActionDone
 	}

@@ -60,6 +60,24 @@ func settledAs(t *testing.T, name string, d *godwit.Delivery, want godwit.Settle
 	}
 }
 
+// A handler's method decides whether its delivery is done or, if it has called none, its error. A release is not done,
+// although its verdict is the zero one.
+func TestIsDone(t *testing.T) {
+	failed := errors.New("failed")
+	for name, c := range settlings {
+		d := &godwit.Delivery{}
+		if err := c.settle(d); err != nil {
+			t.Fatal(err)
+		}
+		if want := name == "done"; d.IsDone(nil) != want || d.IsDone(failed) != want {
+			t.Errorf("%s: done is %v and %v, want %v", name, d.IsDone(nil), d.IsDone(failed), want)
+		}
+	}
+	if d := (&godwit.Delivery{}); !d.IsDone(nil) || d.IsDone(failed) {
+		t.Error("without a method, the error decides")
+	}
+}
+
 // Middleware sees how its handler has settled a delivery, and so does the caller of an iterator.
 func TestSettledTellsMiddleware(t *testing.T) {
 	t.Parallel()

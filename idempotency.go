@@ -129,7 +129,7 @@ func once(
 	}()
 	err = work()
 	returned = true
-	if !d.isDone(err) {
+	if !d.IsDone(err) {
 		return errors.Join(err, say(abandon))
 	}
 	return errors.Join(err, say(func(ctx context.Context) error { return store.Finish(ctx, key) }))

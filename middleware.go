@@ -55,7 +55,7 @@ func logEnd(ctx context.Context, log *slog.Logger, d *Delivery, err error, took 
 		level = slog.LevelWarn
 		attrs = append(attrs, slog.Any("error", err))
 	}
-	if how, ok := d.Settled(); ok && err == nil && !d.isDone(nil) {
+	if how, ok := d.Settled(); ok && err == nil && !d.IsDone(nil) {
 		level = slog.LevelInfo
 		attrs = append(attrs, slog.Bool("released", how.Released), slog.String("verdict", how.Action.String()))
 		if how.Reason != nil {

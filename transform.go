@@ -89,7 +89,7 @@ func (t *transformation) around(next Handler) Handler {
 		// A handler that ignores its timeout may return when the item has another delivery.
 		handle := d.item.Handle()
 		err := next(context.WithValue(ctx, resultsKey{}, &rs), d)
-		if d.isDone(err) {
+		if d.IsDone(err) {
 			t.recv.Attach(handle, rs.messages)
 		}
 		return err

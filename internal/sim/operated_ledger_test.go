@@ -179,8 +179,7 @@ func (l *operatedLedger) finishes(p *worker, d *godwit.Delivery, err error) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	how, settled := d.Settled()
-	if settled && !how.Released && how.Action == godwit.ActionDone || !settled && err == nil {
+	if d.IsDone(err) {
 		l.finished[d.ID] = true
 	}
 }

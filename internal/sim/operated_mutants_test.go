@@ -18,7 +18,7 @@ func operatedMutants() []mutant {
 		}}},
 		{"idempotent-by-the-error-alone", []patch{{
 			"idempotency.go",
-			"\tif !d.isDone(err) {\n",
+			"\tif !d.IsDone(err) {\n",
 			"\tif err != nil {\n",
 		}}},
 		{"breaker-without-settlements-by-method", []patch{{
