@@ -9,6 +9,17 @@ import (
 	"time"
 )
 
+// An item passes a worker like this:
+//
+//  1. Fleet.next, or worker.take after the item before: it leaves the bus, and its stint begins, with a deadline.
+//  2. runner.work: the observer is told, and the handler is called, with bodies, middleware and hooks around it.
+//  3. runner.worked: the handler has returned. If the item is done, and nobody is to be told, 4 to 6 are left out.
+//  4. runner.decide (ending.go): its choice, else its error by policy and breaker, becomes a verdict.
+//  5. runner.ended: the observer is told.
+//  6. runner.conclude (ending.go): a dead letter is prepared, and what is impossible becomes another verdict.
+//  7. flow.carryOut (flow.go): the item is settled, held, or released, and the next one of its lane can start.
+//  8. stints.release (stint.go): the worker is free; the settler has the item until the service has answered.
+
 // worker runs one handler at a time.
 type worker struct {
 	fleet    *Fleet
