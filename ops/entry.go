@@ -2,11 +2,14 @@ package ops
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/internal/shape"
 )
 
 // MaxBody is the largest body that is read from a store to be looked at, edited or shown.
@@ -67,4 +70,24 @@ func (e *Entry) Reason() string {
 		return ""
 	}
 	return e.Origin.Death.Error
+}
+
+// Group returns the id of the group that [Groups] puts the message into: a short text, the same at every look.
+func (e *Entry) Group() string { return e.cause(false).id() }
+
+// cause is what the messages of a group have in common.
+type cause struct{ kind, messageType, text string }
+
+// cause returns it, with the error as it is, or its shape.
+func (e *Entry) cause(exact bool) cause {
+	c := cause{e.Kind(), e.Type, e.Reason()}
+	if !exact {
+		c.text = shape.Of(c.text)
+	}
+	return c
+}
+
+func (c cause) id() string {
+	sum := sha256.Sum256([]byte(c.kind + "\x00" + c.messageType + "\x00" + c.text))
+	return hex.EncodeToString(sum[:4])
 }

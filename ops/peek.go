@@ -137,26 +137,38 @@ func receiveAndRelease(ctx context.Context, b driver.Backend, c driver.Channel, 
 	return es, nil
 }
 
-// Group is the messages that died of the same cause.
+// Group is the messages that died of the same kind of error: of the same kind, type of message, and shape of the
+// error's text, in which numbers, ids, addresses, times and quoted values have placeholders.
 type Group struct {
-	Kind, Error string
+	ID          string // see [Entry.Group] and [Selection].Group
+	Kind, Type  string
+	Shape       string
+	Error       string // the newest one
 	Count       int
 	First, Last time.Time // their deaths; zero: unknown
 }
 
-// Groups groups messages by kind and error, the largest group first.
-func Groups(es []Entry) []Group {
-	type cause struct{ kind, err string }
+// Groups groups messages by kind, type and shape of the error, the largest group first.
+func Groups(es []Entry) []Group { return groups(es, false) }
+
+// ExactGroups groups messages by kind, type and the very text of the error. Its groups have no IDs.
+func ExactGroups(es []Entry) []Group { return groups(es, true) }
+
+func groups(es []Entry, exact bool) []Group {
 	at := map[cause]int{}
 	var all []Group
 	for i := range es {
 		e := &es[i]
-		c := cause{e.Kind(), e.Reason()}
+		c := e.cause(exact)
 		n, ok := at[c]
 		if !ok {
 			n = len(all)
 			at[c] = n
-			all = append(all, Group{Kind: c.kind, Error: c.err})
+			g := Group{Kind: c.kind, Type: c.messageType, Shape: c.text, Error: e.Reason()}
+			if !exact {
+				g.ID = c.id()
+			}
+			all = append(all, g)
 		}
 		g := &all[n]
 		g.Count++
@@ -167,7 +179,7 @@ func Groups(es []Entry) []Group {
 			g.First = t
 		}
 		if t := e.Origin.Death.Last; t.After(g.Last) {
-			g.Last = t
+			g.Last, g.Error = t, e.Reason()
 		}
 	}
 	slices.SortStableFunc(all, func(a, b Group) int { return cmp.Compare(b.Count, a.Count) })

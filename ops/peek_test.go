@@ -107,21 +107,35 @@ func TestPeekLeavesReceives(t *testing.T) {
 	})
 }
 
-// Messages are grouped by kind and error, with their first and last deaths.
+// Messages are grouped by kind, type and the shape of their errors, with their first and last deaths, and a group can
+// be selected.
 func TestGroups(t *testing.T) {
 	in(t, func(m *morgue) {
 		at := time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
-		for i, text := range []string{"no", "yes", "no"} {
+		for i, text := range []string{"refund 1: no", "yes", "refund 22: no"} {
 			m.put(orders, letter("", text))
 			m.reject(orders, driver.Death{Error: text, Kind: "permanent", Last: at.Add(time.Duration(i) * time.Hour)})
 		}
 		es, err := ops.Peek(m.Context(), m.Backend, "orders@dlq", nil)
 		want := []ops.Group{
-			{Kind: "permanent", Error: "no", Count: 2, First: at, Last: at.Add(2 * time.Hour)},
-			{Kind: "permanent", Error: "yes", Count: 1, First: at.Add(time.Hour), Last: at.Add(time.Hour)},
+			{
+				ID: es[0].Group(), Kind: "permanent", Shape: "refund <n>: no", Error: "refund 22: no", Count: 2,
+				First: at, Last: at.Add(2 * time.Hour),
+			},
+			{
+				ID: es[1].Group(), Kind: "permanent", Shape: "yes", Error: "yes", Count: 1, First: at.Add(time.Hour),
+				Last: at.Add(time.Hour),
+			},
 		}
 		if diff := cmp.Diff(want, ops.Groups(es)); err != nil || diff != "" {
 			t.Errorf("%v (-want +got):\n%s", err, diff)
+		}
+		if exact := ops.ExactGroups(es); len(exact) != 3 || exact[0].Error != "refund 1: no" || exact[0].ID != "" {
+			t.Errorf("exact groups: %+v", exact)
+		}
+		r := m.requeue("orders@dlq", &ops.RequeueOptions{Select: ops.Selection{Group: want[0].ID}})
+		if r.Moved != 2 || r.Stay.NotSelected != 1 {
+			t.Errorf("%+v", r)
 		}
 	})
 }

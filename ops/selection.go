@@ -15,6 +15,8 @@ type Selection struct {
 	// Kinds selects dead letters by the kind of their death, such as exhausted or payload-missing. Set it to treat some
 	// failures only.
 	Kinds []string
+	// Group selects dead letters of one group, by its ID. Set it to treat what [Groups] has shown. "": all.
+	Group string
 	// Error selects dead letters whose error contains the text. Set it when the cause of one error has been removed.
 	Error string
 	// Headers selects messages that have each of the headers with its value. Set it to find those of one tenant, say.
@@ -33,8 +35,8 @@ type Selection struct {
 
 // IsZero reports whether every message is selected.
 func (s *Selection) IsZero() bool {
-	return len(s.Kinds) == 0 && s.Error == "" && len(s.Headers) == 0 && s.OlderThan == 0 && s.NewerThan == 0 &&
-		s.MinAttempts == 0 && s.Body == nil
+	return len(s.Kinds) == 0 && s.Group == "" && s.Error == "" && len(s.Headers) == 0 && s.OlderThan == 0 &&
+		s.NewerThan == 0 && s.MinAttempts == 0 && s.Body == nil
 }
 
 // check returns an error for a condition that cannot hold.
@@ -55,6 +57,7 @@ func (s *Selection) selects(ctx context.Context, e *Entry, now time.Time) (bool,
 	age := now.Sub(e.SentAt)
 	switch {
 	case len(s.Kinds) > 0 && !slices.Contains(s.Kinds, e.Kind()),
+		s.Group != "" && e.Group() != s.Group,
 		s.Error != "" && !strings.Contains(e.Reason(), s.Error),
 		s.OlderThan > 0 && age < s.OlderThan,
 		s.NewerThan > 0 && age > s.NewerThan,

@@ -80,7 +80,7 @@ func (o *demandOptions) run(ctx context.Context, b driver.Backend, out, errOut i
 		}
 		oldest := ""
 		if d.AgeSeconds > 0 {
-			oldest = time.Duration(d.AgeSeconds * float64(time.Second)).Round(time.Second).String()
+			oldest = ago(time.Duration(d.AgeSeconds * float64(time.Second)))
 		}
 		t.rows = append(t.rows, []string{
 			d.Channel, strconv.FormatInt(d.Backlog, 10), strconv.FormatInt(d.InFlight, 10), oldest,

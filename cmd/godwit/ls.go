@@ -76,10 +76,23 @@ func (o *lsOptions) run(ctx context.Context, b driver.Backend, out, errOut io.Wr
 		if l.Err != nil {
 			failed = append(failed, l.Err)
 		}
+		lookForOldest(ctx, b, l)
 		t.rows = append(t.rows, row(l, o.list.NoDepths))
 		values = append(values, newListed(l, o.list.NoDepths))
 	}
 	return errors.Join(append([]error{o.output.print(out, t, values)}, failed...)...)
+}
+
+// lookForOldest sets the age of the oldest message where the service does not count it, and messages can be looked at
+// without a receive, as on the local server. SQS itself is not asked.
+func lookForOldest(ctx context.Context, b driver.Backend, l *ops.Listed) {
+	if l.Err != nil || l.Depth.Oldest >= 0 || l.Depth.Waiting == 0 || l.Channel.Queue == "" {
+		return
+	}
+	first, err := ops.Peek(ctx, b, l.Channel.String(), &ops.PeekOptions{Most: 1})
+	if err == nil && len(first) == 1 && !first[0].SentAt.IsZero() {
+		l.Depth.Oldest = max(0, time.Since(first[0].SentAt))
+	}
 }
 
 func row(l *ops.Listed, noDepths bool) []string {
@@ -101,8 +114,8 @@ func row(l *ops.Listed, noDepths bool) []string {
 	default:
 		waiting, inFlight = strconv.FormatInt(l.Depth.Waiting, 10), strconv.FormatInt(l.Depth.InFlight, 10)
 		delayed = strconv.FormatInt(l.Depth.Delayed, 10)
-		if l.Depth.Oldest > 0 {
-			oldest = l.Depth.Oldest.Round(time.Second).String()
+		if l.Depth.Oldest >= 0 && l.Depth.Waiting > 0 {
+			oldest = ago(l.Depth.Oldest)
 		}
 	}
 	created := ""

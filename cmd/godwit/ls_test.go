@@ -116,7 +116,7 @@ func TestLs(t *testing.T) {
 	}
 	head := "CHANNEL  ROLE   WAITING  IN FLIGHT  DELAYED  OLDEST  CREATED"
 	if ls := strings.Split(out.String(), "\n"); !strings.HasPrefix(ls[0], head) || !strings.HasPrefix(ls[1],
-		"orders   queue  3        0          0") {
+		"orders   queue        3          0        0") {
 		t.Errorf("%s", &out)
 	}
 }

@@ -4,8 +4,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
+	"strconv"
 	"strings"
-	"text/tabwriter"
+	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 )
@@ -33,7 +36,7 @@ func (o output) check() error {
 	return fmt.Errorf("--output is %q: use %s, %s or %s", string(o), asTable, asJSON, asJSONLines)
 }
 
-// table is a result as a table.
+// table is a result as a table. A row with fewer cells than the head ends early.
 type table struct {
 	head []string
 	rows [][]string
@@ -55,11 +58,63 @@ func (o output) print(to io.Writer, t table, values []any) error {
 		}
 		return nil
 	}
-	w := tabwriter.NewWriter(to, 0, 0, 2, ' ', 0)
-	for _, row := range append([][]string{t.head}, t.rows...) {
-		if _, err := fmt.Fprintln(w, strings.TrimRight(strings.Join(row, "\t"), "\t ")); err != nil {
-			return err
+	_, err := io.WriteString(to, t.String())
+	return err
+}
+
+// gap is between two columns.
+const gap = "  "
+
+// String returns the table with columns that are as wide as their widest cell. Columns of numbers end at the right.
+func (t table) String() string {
+	rows := [][]string{t.head}
+	for _, row := range t.rows {
+		rows = append(rows, append(slices.Clone(row), make([]string, len(t.head)-len(row))...))
+	}
+	widths, numbers := make([]int, len(t.head)), make([]bool, len(t.head))
+	for i := range t.head {
+		numbers[i] = len(t.rows) > 0
+		for k, row := range rows {
+			widths[i] = max(widths[i], utf8.RuneCountInString(row[i]))
+			numbers[i] = numbers[i] && (k == 0 || isNumber(row[i]))
 		}
 	}
-	return w.Flush()
+	var b strings.Builder
+	for _, row := range rows {
+		var line strings.Builder
+		for i, cell := range row {
+			if i > 0 {
+				line.WriteString(gap)
+			}
+			fill := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
+			if numbers[i] {
+				line.WriteString(fill + cell)
+			} else {
+				line.WriteString(cell + fill)
+			}
+		}
+		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
+	}
+	return b.String()
+}
+
+// isNumber reports whether a cell is a number, or empty.
+func isNumber(cell string) bool { return strings.Trim(cell, "0123456789.") == "" }
+
+// ago is a time span in one or two units, the way people say it: 40s, 3m, 2h10m, 5d.
+func ago(d time.Duration) string {
+	switch {
+	case d < time.Second:
+		return "0s"
+	case d < time.Minute:
+		return strconv.Itoa(int(d/time.Second)) + "s"
+	case d < time.Hour:
+		return strconv.Itoa(int(d/time.Minute)) + "m"
+	case d < 24*time.Hour:
+		if m := int(d%time.Hour) / int(time.Minute); m > 0 {
+			return fmt.Sprintf("%dh%dm", int(d/time.Hour), m)
+		}
+		return strconv.Itoa(int(d/time.Hour)) + "h"
+	}
+	return strconv.Itoa(int(d/(24*time.Hour))) + "d"
 }

@@ -25,7 +25,8 @@ type peekOptions struct {
 	backend backendFlags
 	output  output
 	since   string
-	groups  bool
+	groups  string
+	all     bool // --most is not given
 	peek    ops.PeekOptions
 }
 
@@ -38,10 +39,11 @@ func newPeek() *cobra.Command {
 			"Kafka and the local server show messages without receiving them. SQS can only receive: with --receive, the\n" +
 			"command polls for at most a second and releases everything at once. This counts as a receive of each\n" +
 			"message, and hides it from consumers for that time.",
-		Example: "  godwit peek orders@dlq\n  godwit peek orders@dlq --groups -n 1000\n" +
+		Example: "  godwit peek orders@dlq\n  godwit peek orders@dlq --groups\n" +
 			"  godwit peek orders --last -n 3\n  godwit peek orders --since 2h -o jsonl",
 		Args: oneChannel,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			o.all = !cmd.Flags().Changed("most")
 			err := o.output.check()
 			if err == nil {
 				err = o.read(time.Now())
@@ -63,15 +65,35 @@ func newPeek() *cobra.Command {
 	f.StringVar(&o.since, "since", "", "only messages since then: a `time` (RFC 3339), or a duration back from now")
 	f.StringVar(&p.From.ID, "id", "", "only messages from the one with this `id` on")
 	f.BoolVar(&p.From.Finished, "finished", false, "on Kafka, also messages that are finished")
-	f.BoolVar(&o.groups, "groups", false, "count the messages by the kind and error of their death, instead of showing them")
+	f.StringVar(&o.groups, "groups", "", "count the messages by kind, type and `shape` of the error, or exact, "+
+		"instead of showing them")
+	f.Lookup("groups").NoOptDefVal = byShape
 	f.BoolVar(&p.Receive, "receive", false, "on SQS, receive the messages and release them")
 	return cmd
 }
 
-// read reads the flag --since.
+// The values of --groups.
+const (
+	byShape = "shape"
+	byText  = "exact"
+)
+
+// groupedMost is how many messages are grouped at most, unless --most says otherwise.
+const groupedMost = 10_000
+
+// read reads the flags.
 func (o *peekOptions) read(now time.Time) error {
 	if o.peek.Most <= 0 {
 		return fmt.Errorf("--most is %d: it must be positive", o.peek.Most)
+	}
+	switch o.groups {
+	case "":
+	case byShape, byText:
+		if o.all {
+			o.peek.Most = groupedMost
+		}
+	default:
+		return fmt.Errorf("--groups is %q: use --groups=%s or --groups=%s", o.groups, byShape, byText)
 	}
 	if o.since == "" {
 		return nil
@@ -100,8 +122,15 @@ func (o *peekOptions) run(ctx context.Context, b driver.Backend, channel string,
 	case len(entries) == 0:
 		fmt.Fprintf(errOut, "no message of %s can be seen now\n", channel)
 	}
-	if o.groups {
-		return errors.Join(err, o.printGroups(ops.Groups(entries), out))
+	if o.groups != "" {
+		if len(entries) == o.peek.Most {
+			fmt.Fprintf(errOut, "only %d messages were looked at: count more with --most\n", len(entries))
+		}
+		groups := ops.Groups
+		if o.groups == byText {
+			groups = ops.ExactGroups
+		}
+		return errors.Join(err, o.printGroups(groups(entries), out))
 	}
 	if o.output != asTable {
 		values := make([]any, len(entries))
@@ -120,7 +149,10 @@ func (o *peekOptions) run(ctx context.Context, b driver.Backend, channel string,
 
 // group is a group in JSON.
 type group struct {
+	ID    string     `json:"group,omitempty"`
 	Kind  string     `json:"kind"`
+	Type  string     `json:"type,omitempty"`
+	Shape string     `json:"shape"`
 	Error string     `json:"error"`
 	Count int        `json:"count"`
 	First *time.Time `json:"first,omitempty"`
@@ -128,10 +160,10 @@ type group struct {
 }
 
 func (o *peekOptions) printGroups(groups []ops.Group, out io.Writer) error {
-	t := table{head: []string{"COUNT", "KIND", "FIRST", "LAST", "ERROR"}}
+	t := table{head: []string{"COUNT", "GROUP", "KIND", "TYPE", "FIRST", "LAST", "ERROR"}}
 	values := []any{}
 	for _, g := range groups {
-		v := group{Kind: g.Kind, Error: g.Error, Count: g.Count}
+		v := group{ID: g.ID, Kind: g.Kind, Type: g.Type, Shape: g.Shape, Error: g.Error, Count: g.Count}
 		first, last := "", ""
 		if !g.First.IsZero() {
 			v.First, v.Last = &g.First, &g.Last
@@ -141,7 +173,9 @@ func (o *peekOptions) printGroups(groups []ops.Group, out io.Writer) error {
 		if kind == "" {
 			kind = "unknown"
 		}
-		t.rows = append(t.rows, []string{strconv.Itoa(g.Count), kind, first, last, printable(g.Error)})
+		t.rows = append(t.rows, []string{
+			strconv.Itoa(g.Count), g.ID, printable(kind), printable(g.Type), first, last, printable(g.Error),
+		})
 		values = append(values, v)
 	}
 	return o.output.print(out, t, values)

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -293,8 +294,17 @@ func TestPeekExportImport(t *testing.T) {
 	if strings.Count(out, `"n": `) != 3 {
 		t.Errorf("%s", out)
 	}
-	out, _ = l.command(exitDone, "peek", "orders@dlq", "--groups", "-n", "30", "--receive")
-	if !strings.Contains(out, "30     unknown") {
+	for _, form := range []string{"--groups", "--groups=exact"} {
+		out, _ = l.command(exitDone, "peek", "orders@dlq", form, "--receive")
+		if !regexp.MustCompile(`(?m)^ +30 .* unknown`).MatchString(out) {
+			t.Errorf("%s: %s", form, out)
+		}
+	}
+	_, wrong := l.command(exitUsage, "peek", "orders@dlq", "--groups=color")
+	if !strings.Contains(wrong, "--groups=exact") {
+		t.Errorf("%s", wrong)
+	}
+	if out, _ = l.command(exitDone, "requeue", "orders@dlq", "--group", "00000000"); !strings.Contains(out, "30") {
 		t.Errorf("%s", out)
 	}
 	file := filepath.Join(t.TempDir(), "letters.jsonl")

@@ -14,6 +14,7 @@ import (
 // selection are the flags that select messages.
 type selection struct {
 	kinds    []string
+	group    string
 	err      string
 	headers  []string
 	older    time.Duration
@@ -25,6 +26,7 @@ type selection struct {
 func (s *selection) add(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringSliceVar(&s.kinds, "kind", nil, "only dead letters of these `kinds`, such as exhausted,timeout")
+	f.StringVar(&s.group, "group", "", "only dead letters of the group with this `id`, which peek --groups shows")
 	f.StringVar(&s.err, "error", "", "only dead letters whose error contains this `text`")
 	f.StringArrayVar(&s.headers, "header", nil, "only messages with this header, as `name=value`; may be repeated")
 	f.DurationVar(&s.older, "older", 0, "only messages that were sent at least so long ago")
@@ -36,7 +38,7 @@ func (s *selection) add(cmd *cobra.Command) {
 // ops returns the selection for package ops.
 func (s *selection) ops() (ops.Selection, error) {
 	out := ops.Selection{
-		Kinds: s.kinds, Error: s.err, OlderThan: s.older, NewerThan: s.newer, MinAttempts: s.attempts,
+		Kinds: s.kinds, Group: s.group, Error: s.err, OlderThan: s.older, NewerThan: s.newer, MinAttempts: s.attempts,
 	}
 	for _, h := range s.headers {
 		name, value, ok := strings.Cut(h, "=")

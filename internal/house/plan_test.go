@@ -75,7 +75,7 @@ var plan = []room{
 	{path: "s3store", ours: []string{"driver"}, others: []string{awsSDK, smithy}},
 	{path: "snssqs", ours: []string{"driver", "internal/..."}, others: []string{awsSDK, smithy}},
 
-	{path: "ops", ours: []string{".", "driver", "internal/backoff"}},
+	{path: "ops", ours: []string{".", "driver", "internal/backoff", "internal/shape"}},
 	{
 		path: "telemetry", ours: []string{".", "driver"},
 		others: []string{
@@ -103,6 +103,7 @@ var plan = []room{
 	{path: "internal/pending"},
 	{path: "internal/processes", tests: true},
 	{path: "internal/processes/worker", ours: []string{".", "snssqs"}},
+	{path: "internal/shape"},
 	{path: "internal/sim", tests: true},
 
 	{path: "localaws", ours: []string{"localaws/..."}},
