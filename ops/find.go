@@ -42,6 +42,9 @@ func Find(ctx context.Context, b driver.Backend, name string) (driver.ChannelInf
 // missing is the error for a channel that does not exist.
 func missing(name string, near []driver.ChannelInfo, all int) error {
 	hint := fmt.Sprintf("there are %d others: godwit ls lists them", all)
+	if all == 0 {
+		hint = "there are no channels: check the namespace, and the region or the brokers"
+	}
 	if len(near) > 0 {
 		names := make([]string, len(near))
 		for i, one := range near {

@@ -37,7 +37,7 @@ func newDemand() *cobra.Command {
 			"  godwit demand --serve 0.0.0.0:8081",
 		Args: onePattern,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := o.output.check(); err != nil {
+			if err := errors.Join(o.output.check(), o.check()); err != nil {
 				return usage(cmd, err)
 			}
 			if len(args) > 0 {
@@ -60,6 +60,21 @@ func newDemand() *cobra.Command {
 	return cmd
 }
 
+// check checks the numbers.
+func (o *demandOptions) check() error {
+	switch d := &o.demand; {
+	case d.ServiceTime <= 0:
+		return fmt.Errorf("--service-time is %v: it must be positive", d.ServiceTime)
+	case d.Tolerance <= 0:
+		return fmt.Errorf("--tolerance is %v: it must be positive", d.Tolerance)
+	case d.Workers <= 0:
+		return fmt.Errorf("--workers is %d: it must be positive", d.Workers)
+	case d.Most < 0:
+		return fmt.Errorf("--most is %d: it cannot be negative; 0 is no limit", d.Most)
+	}
+	return nil
+}
+
 func (o *demandOptions) run(ctx context.Context, b driver.Backend, out, errOut io.Writer) error {
 	if o.serve != "" {
 		return o.answer(ctx, b, errOut)
@@ -67,6 +82,11 @@ func (o *demandOptions) run(ctx context.Context, b driver.Backend, out, errOut i
 	all, err := ops.Demand(ctx, b, &o.demand)
 	if err != nil {
 		return err
+	}
+	if len(all) == 0 {
+		if err := noChannels(ctx, b, o.demand.Match, errOut); err != nil || o.output == asTable {
+			return err
+		}
 	}
 	t := table{head: []string{"CHANNEL", "BACKLOG", "IN FLIGHT", "OLDEST", "WORKERS", "CONSUMERS", "NOTES"}}
 	values := []any{}

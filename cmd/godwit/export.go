@@ -38,6 +38,9 @@ func newExport() *cobra.Command {
 			if o.export.Select, err = o.sel.ops(); err != nil {
 				return usage(cmd, err)
 			}
+			if o.export.Most < 0 {
+				return usage(cmd, fmt.Errorf("--most is %d: it cannot be negative; 0 is no limit", o.export.Most))
+			}
 			return o.backend.use(cmd, func(ctx context.Context, b driver.Backend) error {
 				return o.run(ctx, b, args[0], cmd.OutOrStdout(), cmd.ErrOrStderr())
 			})

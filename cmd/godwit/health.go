@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"net/url"
 
 	"github.com/spf13/cobra"
 
@@ -25,6 +26,10 @@ func newHealth() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if (c.File == "") == (c.URL == "") {
 				return usage(cmd, errors.New("name either --file or --url"))
+			}
+			if u, err := url.Parse(c.URL); c.URL != "" && (err != nil || u.Host == "" ||
+				u.Scheme != "http" && u.Scheme != "https") {
+				return usage(cmd, fmt.Errorf("--url is %q: use an address such as http://127.0.0.1:8080/livez", c.URL))
 			}
 			if c.URL != "" && c.Live {
 				return usage(cmd, errors.New("--live is for --file: with --url, name the address of /livez"))

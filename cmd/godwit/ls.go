@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -56,6 +58,12 @@ func onePattern(cmd *cobra.Command, args []string) error {
 	if len(args) > 1 {
 		return usage(cmd, errors.New("one pattern at most: quote it, so that the shell does not expand it"))
 	}
+	if len(args) == 1 {
+		if _, err := path.Match(args[0], ""); err != nil {
+			return usage(cmd, fmt.Errorf("the pattern %q: '*' stands for any text, '?' for one letter, and '[' needs a ']'",
+				args[0]))
+		}
+	}
 	return nil
 }
 
@@ -66,7 +74,9 @@ func (o *lsOptions) run(ctx context.Context, b driver.Backend, out, errOut io.Wr
 		return err
 	}
 	if len(all) == 0 {
-		fmt.Fprintln(errOut, "there are no such channels: check --namespace, and the region or the brokers")
+		if err := noChannels(ctx, b, o.list.Match, errOut); err != nil || o.output == asTable {
+			return err
+		}
 	}
 	t := table{head: []string{"CHANNEL", "ROLE", "WAITING", "IN FLIGHT", "DELAYED", "OLDEST", "CREATED", "NOTES"}}
 	values := []any{} // an empty list in JSON is not null
@@ -81,6 +91,17 @@ func (o *lsOptions) run(ctx context.Context, b driver.Backend, out, errOut io.Wr
 		values = append(values, newListed(l, o.list.NoDepths))
 	}
 	return errors.Join(append([]error{o.output.print(out, t, values)}, failed...)...)
+}
+
+// noChannels says that a list is empty. A name that is no pattern is an error then, with the names that are near.
+func noChannels(ctx context.Context, b driver.Backend, match string, errOut io.Writer) error {
+	if match != "" && !strings.ContainsAny(match, "*?[\\") {
+		if _, err := ops.Find(ctx, b, match); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintln(errOut, "there are no such channels: check --namespace, and the region or the brokers")
+	return nil
 }
 
 // lookForOldest sets the age of the oldest message where the service does not count it, and messages can be looked at

@@ -36,8 +36,8 @@ func (left) Orphans(context.Context, time.Time) ([]driver.Orphan, error) {
 func TestOrphansOutput(t *testing.T) {
 	for form, want := range map[output]string{
 		asTable: "TOPIC   KEY                      BYTES  WRITTEN\n" +
-			"orders  kafka/c/topics/orders/1  5      2026-11-01 12:00:00\n" +
-			"sms     kafka/c/topics/sms/2     6      2026-11-01 12:00:00\n",
+			"orders  kafka/c/topics/orders/1      5  2026-11-01 12:00:00\n" +
+			"sms     kafka/c/topics/sms/2         6  2026-11-01 12:00:00\n",
 		asJSONLines: `{"topic":"orders","bucket":"payloads","key":"kafka/c/topics/orders/1","size":5,` +
 			`"written":"2026-11-01T12:00:00Z"}` + "\n" + `{"topic":"sms","bucket":"payloads",` +
 			`"key":"kafka/c/topics/sms/2","size":6,"written":"2026-11-01T12:00:00Z"}` + "\n",

@@ -98,14 +98,17 @@ func (o *peekOptions) read(now time.Time) error {
 	if o.since == "" {
 		return nil
 	}
-	if back, err := time.ParseDuration(o.since); err == nil && back > 0 {
+	if back, err := parseSpan(o.since); err == nil && back > 0 {
 		o.peek.From.Time = now.Add(-back)
 		return nil
 	}
 	at, err := time.Parse(time.RFC3339, o.since)
 	if err != nil {
-		return fmt.Errorf("--since is %q: use a time such as 2026-11-23T10:00:00Z, or a duration back from now such as 2h",
-			o.since)
+		return fmt.Errorf("--since is %q: use a time such as 2026-11-23T10:00:00Z, or a duration back from now such as 2h "+
+			"or 3d", o.since)
+	}
+	if at.After(now) {
+		return fmt.Errorf("--since is %s: it has not come yet; it is %s now", o.since, now.UTC().Format(time.RFC3339))
 	}
 	o.peek.From.Time = at
 	return nil

@@ -47,8 +47,8 @@ func TestPurge(t *testing.T) {
 				out, errOut string
 			}{
 				{"purge order", exitFailed, "", "perhaps orders"},
-				{"purge orders", exitDone, "orders   3", "3 messages of orders would be deleted; add --yes"},
-				{"purge orders --yes", exitDone, "orders   3", "done: about 3 messages"},
+				{"purge orders", exitDone, "orders          3", "3 messages of orders would be deleted; add --yes"},
+				{"purge orders --yes", exitDone, "orders          3", "done: about 3 messages"},
 				{"purge orders -o jsonl", exitDone, `{"channel":"orders","messages":0,"done":false}`, "0 messages"},
 			} {
 				var out, errOut bytes.Buffer

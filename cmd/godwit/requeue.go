@@ -88,6 +88,14 @@ func (o *requeueOptions) read(channel string) error {
 		}
 		o.requeue.Edit = e.edit
 	}
+	switch r := &o.requeue; {
+	case r.Most < 0:
+		return fmt.Errorf("--most is %d: it cannot be negative; 0 is no limit", r.Most)
+	case r.PerSecond < 0:
+		return fmt.Errorf("--rate is %g: it cannot be negative; 0 is no limit", r.PerSecond)
+	case r.Hold <= 0:
+		return fmt.Errorf("--hold is %d: it must be positive", r.Hold)
+	}
 	if o.requeue.MaxDeaths == 0 {
 		return errors.New("--max-deaths is 0: no message has died less often; -1 is no limit")
 	}

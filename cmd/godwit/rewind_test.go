@@ -82,7 +82,7 @@ func TestRewind(t *testing.T) {
 	}
 	for _, args := range [][]string{{"orders", "--to", "start"}, {"orders", "--to", "start", "--yes"}} {
 		out, errOut := rewind(exitDone, args...)
-		if !strings.Contains(out.String(), "0          3    0   3              0") || !strings.Contains(errOut.String(),
+		if !strings.Contains(out.String(), "0    3   0              3        0") || !strings.Contains(errOut.String(),
 			"3 messages") {
 			t.Errorf("%v:\n%s%s", args, &out, &errOut)
 		}
