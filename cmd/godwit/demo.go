@@ -6,11 +6,9 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"os"
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/godwitmq/godwit/cmd/godwit/internal/demo"
 )
@@ -79,9 +77,11 @@ func (o *demoOptions) run(ctx context.Context, out, errOut io.Writer) error {
 	for o.seed == 0 {
 		o.seed = rand.Uint64()
 	}
-	report, err := demo.Run(ctx, &demo.Options{
-		For: o.sendFor, Messages: o.messages, Seed: o.seed, Progress: errOut, Live: isTerminal(errOut),
-	})
+	do := &demo.Options{For: o.sendFor, Messages: o.messages, Seed: o.seed, Progress: errOut}
+	if terminal := terminalOf(errOut); terminal != nil {
+		do.Progress, do.Live = terminal, true
+	}
+	report, err := demo.Run(ctx, do)
 	if err != nil {
 		return err
 	}
@@ -100,10 +100,4 @@ func (o *demoOptions) run(ctx context.Context, out, errOut io.Writer) error {
 		return errors.New("wishes were handled out of order")
 	}
 	return nil
-}
-
-// isTerminal reports whether w is a terminal.
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
 }

@@ -29,6 +29,7 @@ func main() {
 
 // run is the whole command without the process, so that tests can call it.
 func run(ctx context.Context, args []string, out, errOut io.Writer) int {
+	out, errOut = &screen{to: out}, &screen{to: errOut}
 	root := newRoot()
 	root.SetArgs(args)
 	root.SetOut(out)

@@ -4,13 +4,16 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 )
 
 // output is the form in which a command prints its result.
@@ -117,4 +120,60 @@ func ago(d time.Duration) string {
 		return strconv.Itoa(int(d/time.Hour)) + "h"
 	}
 	return strconv.Itoa(int(d/(24*time.Hour))) + "d"
+}
+
+// screen is what the command prints to, errors too. It escapes everything that could control a terminal but line breaks
+// and tabs, whatever part of the command prints it: control characters, bytes that are no UTF-8, and marks that change
+// the direction of a text. In JSON the result means the same.
+type screen struct {
+	to   io.Writer
+	rest []byte // of a character whose end has not come
+}
+
+func (s *screen) Write(p []byte) (int, error) {
+	text := append(s.rest, p...)
+	whole := len(text)
+	for back := 1; back < utf8.UTFMax && back <= len(text); back++ {
+		if c := text[len(text)-back]; utf8.RuneStart(c) {
+			if !utf8.FullRune(text[len(text)-back:]) {
+				whole = len(text) - back
+			}
+			break
+		}
+	}
+	s.rest = slices.Clone(text[whole:])
+	if _, err := s.to.Write(escaped(text[:whole])); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+func escaped(text []byte) []byte {
+	out := make([]byte, 0, len(text))
+	for len(text) > 0 {
+		r, n := utf8.DecodeRune(text)
+		switch {
+		case r == utf8.RuneError && n == 1:
+			out = fmt.Appendf(out, "\\x%02x", text[0])
+		case r != '\n' && r != '\t' && unicode.IsControl(r), unicode.Is(unicode.Bidi_Control, r):
+			out = fmt.Appendf(out, "\\u%04x", r)
+		default:
+			out = append(out, text[:n]...)
+		}
+		text = text[n:]
+	}
+	return out
+}
+
+// terminalOf returns the terminal behind a screen, for what the command itself draws; nil: there is none.
+func terminalOf(w io.Writer) io.Writer {
+	s, ok := w.(*screen)
+	if !ok {
+		return nil
+	}
+	f, ok := s.to.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) {
+		return nil
+	}
+	return f
 }

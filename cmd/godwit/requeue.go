@@ -5,13 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/ops"
@@ -127,29 +125,24 @@ type requeued struct {
 
 // run requeues, or says what would happen.
 func (o *requeueOptions) run(ctx context.Context, b driver.Backend, channel string, out, errOut io.Writer) error {
-	if onTerminal(errOut) {
+	terminal := terminalOf(errOut)
+	if terminal != nil {
 		last := time.Time{}
 		o.requeue.Progress = func(p *ops.RequeueResult) {
 			if now := time.Now(); now.Sub(last) > time.Second/4 {
 				last = now
-				fmt.Fprintf(errOut, "\r\x1b[K%s", progress(p))
+				fmt.Fprintf(terminal, "\r\x1b[K%s", progress(p))
 			}
 		}
 	}
 	r, err := ops.Requeue(ctx, b, channel, &o.requeue)
-	if o.requeue.Progress != nil {
-		fmt.Fprint(errOut, "\r\x1b[K")
+	if terminal != nil {
+		fmt.Fprint(terminal, "\r\x1b[K")
 	}
 	if err != nil && r.Address == "" { // nothing began
 		return err
 	}
 	return errors.Join(err, o.print(r, out, errOut))
-}
-
-// onTerminal reports whether somebody watches.
-func onTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
 }
 
 // progress is a line that tells how far a run is.
