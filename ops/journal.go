@@ -2,6 +2,7 @@ package ops
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -45,14 +46,22 @@ type journalLine struct {
 }
 
 // OpenJournal opens or creates the journal of requeues from a channel to another. The journal of a run that was
-// interrupted is continued. That of a run between other channels is an error.
+// interrupted is continued. That of a run between other channels is an error, and so is any other file, which is not
+// changed.
 func OpenJournal(path, from, to string) (*Journal, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("ops: open the journal: %w", err)
 	}
 	j := &Journal{file: file, path: path, state: map[string]journalState{}, old: map[string]struct{}{}}
-	if err := j.read(from, to); err != nil {
+	info, err := file.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = errors.New("it is no regular file: name another one")
+	}
+	if err == nil {
+		err = j.read(from, to)
+	}
+	if err != nil {
 		return nil, errors.Join(fmt.Errorf("ops: journal %s: %w", path, err), file.Close())
 	}
 	for id := range j.state {
@@ -67,8 +76,11 @@ func (j *Journal) read(from, to string) error {
 	r := bufio.NewReader(j.file)
 	whole := int64(0) // bytes of whole lines
 	for n := 1; ; n++ {
-		text, err := r.ReadBytes('\n')
+		text, err := readLine(r)
 		if errors.Is(err, io.EOF) {
+			if n == 1 && !beginsJournal(text, from, to) {
+				return fmt.Errorf("%w: it does not begin as one", errNoJournal)
+			}
 			if len(text) > 0 {
 				if err := j.file.Truncate(whole); err != nil {
 					return err
@@ -80,11 +92,11 @@ func (j *Journal) read(from, to string) error {
 			return nil
 		}
 		if err != nil {
-			return err
+			return fmt.Errorf("line %d cannot be read: %w", n, err)
 		}
 		var l journalLine
 		if err := json.Unmarshal(text, &l); err != nil {
-			return fmt.Errorf("line %d cannot be read: %w: it is not the journal of a requeue, or it is damaged", n, err)
+			return fmt.Errorf("%w: line %d cannot be read: %w", errNoJournal, n, err)
 		}
 		if n == 1 && (l.From != from || l.To != to) {
 			return fmt.Errorf("it is the journal of a requeue from %q to %q, and this one is from %q to %q: finish that "+
@@ -93,6 +105,32 @@ func (j *Journal) read(from, to string) error {
 		j.apply(&l)
 		whole += int64(len(text))
 	}
+}
+
+// errNoJournal is the error for a file that something else has written. It is not changed.
+var errNoJournal = errors.New("it is not the journal of a requeue, or it is damaged")
+
+// longestLine bounds a line of a journal, which names the messages of a batch.
+const longestLine = 16 << 20
+
+// readLine reads a line with its end. At the end of the file it returns what is left, and io.EOF.
+func readLine(r *bufio.Reader) (line []byte, err error) {
+	for {
+		part, err := r.ReadSlice('\n')
+		if line = append(line, part...); !errors.Is(err, bufio.ErrBufferFull) {
+			return line, err
+		}
+		if len(line) > longestLine {
+			return nil, fmt.Errorf("%w: it has more than %d bytes", errNoJournal, longestLine)
+		}
+	}
+}
+
+// beginsJournal reports whether a text is what a crash may have left of the first line of a journal.
+func beginsJournal(text []byte, from, to string) bool {
+	first, err := json.Marshal(&journalLine{From: from, To: to})
+	first = bytes.TrimSuffix(first, []byte("}"))
+	return err == nil && (bytes.HasPrefix(first, text) || bytes.HasPrefix(text, first))
 }
 
 // apply notes what a line says.

@@ -78,3 +78,42 @@ func TestRequeueContinuesAJournal(t *testing.T) {
 		}
 	})
 }
+
+// A file that is no journal of these channels is an error, and stays as it is, also if it is one line without an end.
+// The first line of a journal that a crash has cut off is written again.
+func TestOnlyJournalsAreChanged(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	for text, fine := range map[string]bool{
+		"":                                    true,
+		`{"fr`:                                true,
+		`{"from":"a@dlq","to":"a","at":`:      true,
+		"my only copy":                        false,
+		"my only copy\n":                      false,
+		"{}\n":                                false,
+		`{"from":"b@dlq","to":"b"`:            false,
+		"{\"from\":\"b@dlq\",\"to\":\"b\"}\n": false,
+		strings.Repeat("x", 17<<20):           false,
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		j, err := ops.OpenJournal(path, "a@dlq", "a")
+		if (err == nil) != fine {
+			t.Errorf("%.40q: %v", text, err)
+		}
+		if err == nil {
+			if err := j.Close(); err != nil {
+				t.Error(err)
+			}
+			continue
+		}
+		if got, err := os.ReadFile(path); err != nil || string(got) != text {
+			t.Errorf("%.40q was changed: %.40q, %v", text, got, err)
+		}
+	}
+	for _, special := range []string{os.DevNull, t.TempDir()} {
+		if _, err := ops.OpenJournal(special, "a@dlq", "a"); err == nil {
+			t.Errorf("%s is accepted as a journal", special)
+		}
+	}
+}

@@ -2,12 +2,14 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"reflect"
 	"strings"
+	"time"
 
 	"github.com/itchyny/gojq"
 )
@@ -62,13 +64,29 @@ func (e *expression) edit(body []byte) ([]byte, error) {
 	case reflect.DeepEqual(out, was):
 		return body, nil
 	}
-	return gojq.Marshal(out)
+	edited, err := gojq.Marshal(out)
+	if err == nil && len(edited) > expressionMost {
+		err = fmt.Errorf("the result has %d bytes, and %d are allowed", len(edited), expressionMost)
+	}
+	return edited, err
 }
+
+const (
+	// expressionTakes bounds the time of an expression for one message: one may never end.
+	expressionTakes = time.Second
+	// expressionMost bounds its result.
+	expressionMost = 16 << 20
+)
 
 // first returns the first result.
 func (e *expression) first(in any) (any, error) {
-	out, ok := e.code.Run(in).Next()
+	ctx, cancel := context.WithTimeout(context.Background(), expressionTakes)
+	defer cancel()
+	out, ok := e.code.RunWithContext(ctx, in).Next()
 	if err, failed := out.(error); failed {
+		if ctx.Err() != nil {
+			err = fmt.Errorf("the expression did not end within %v", expressionTakes)
+		}
 		return nil, err
 	}
 	if !ok {
