@@ -38,8 +38,8 @@ type RequeueOptions struct {
 	PerSecond float64
 	// LoseOrder allows the way from an ordered channel to one that keeps no order. Set it if order does not matter.
 	LoseOrder bool
-	// Dry sends nothing. Set it to see the numbers first. On a queue, messages are received and released, unless all
-	// are selected.
+	// Dry sends nothing. Set it to see the numbers first; Edit is tried. On a queue, messages are received and
+	// released, unless all are selected.
 	Dry bool
 	// Journal names the file that tells after a crash what may be in the destination twice; see [Journal]. "": none.
 	// Set it always, except for tests: without it, a message may be there twice without a word.
@@ -64,6 +64,8 @@ type RequeueResult struct {
 	Moved             int64 // in a dry run: would be
 	Edited            int64 // of those
 	Stay              RequeueStay
+	// Sample is the first message that Edit has changed; nil: none.
+	Sample *RequeueSample
 	// Doubled are ids of messages that may be in the destination twice.
 	Doubled []string
 	// Refused are the first messages that could not be sent, with the reasons.
@@ -72,6 +74,12 @@ type RequeueResult struct {
 	Took    time.Duration
 	// Native: the service moved the messages by itself, since nothing had to be looked at.
 	Native *driver.MoveTask
+}
+
+// RequeueSample is a message before and after an edit.
+type RequeueSample struct {
+	ID            string
+	Before, After []byte
 }
 
 // RequeueStay counts the messages that stay, by the reason.
@@ -145,7 +153,7 @@ func Requeue(ctx context.Context, b driver.Backend, channel string, o *RequeueOp
 			return &r.result, err
 		}
 	}
-	if r.o.Dry && r.o.all() {
+	if r.o.Dry && r.o.all() && r.o.Edit == nil {
 		r.result.Moved = r.result.Waiting
 		return &r.result, r.to.Close(ctx)
 	}

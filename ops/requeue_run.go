@@ -201,7 +201,7 @@ func (r *requeue) stays(ctx context.Context, p *outgoing) bool {
 	}
 	selected, err := r.o.Select.selects(ctx, &e, time.Now())
 	var edited []byte
-	if err == nil && selected && !r.o.Dry {
+	if err == nil && selected {
 		edited, err = r.prepareOne(ctx, p, &e)
 	}
 	p.edited = edited != nil
@@ -221,6 +221,9 @@ func (r *requeue) stays(ctx context.Context, p *outgoing) bool {
 		count.TooMany++
 	case r.o.Dry:
 		r.result.Moved++
+		if p.edited {
+			r.result.Edited++
+		}
 		return true // without blocking its key
 	default:
 		r.sending++
@@ -232,7 +235,8 @@ func (r *requeue) stays(ctx context.Context, p *outgoing) bool {
 	return true
 }
 
-// prepareOne prepares a message for the destination. It returns the new body if that differs from the old one.
+// prepareOne edits a message, and prepares it for the destination unless the run is dry. It returns the new body if
+// that differs from the old one.
 func (r *requeue) prepareOne(ctx context.Context, p *outgoing, e *Entry) (edited []byte, err error) {
 	f := driver.Forward{Raw: e.Raw, ID: e.ID, Revive: r.from.DeadLetter && !r.dest.DeadLetter}
 	if r.o.Edit != nil {
@@ -247,12 +251,25 @@ func (r *requeue) prepareOne(ctx context.Context, p *outgoing, e *Entry) (edited
 		}
 		if string(body) != was {
 			f.Edited, f.Body = true, append([]byte{}, body...)
+			r.sample(e.ID, was, f.Body)
 		}
+	}
+	if r.o.Dry {
+		return f.Body, nil
 	}
 	if p.prepared, err = r.to.Forward(ctx, &f); err != nil {
 		return nil, fmt.Errorf("message %s: %w", e.ID, err)
 	}
 	return f.Body, nil
+}
+
+// sample keeps the first message that was edited.
+func (r *requeue) sample(id, before string, after []byte) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.result.Sample == nil {
+		r.result.Sample = &RequeueSample{id, []byte(before), after}
+	}
 }
 
 // refuse counts a message that cannot be sent. The caller holds the lock.

@@ -515,3 +515,28 @@ func TestRequeueThroughFaults(t *testing.T) {
 		})
 	}
 }
+
+// A dry run tries the edit: it counts what would be changed and what is refused, shows one message, and sends nothing.
+func TestRequeueDryWithAnEdit(t *testing.T) {
+	in(t, func(m *morgue) {
+		for _, text := range []string{"a", "b", "c"} {
+			m.put(orders, letter(text, text))
+		}
+		m.reject(orders, refused)
+		r := m.requeue("orders@dlq", &ops.RequeueOptions{Dry: true, Edit: func(body []byte) ([]byte, error) {
+			switch string(body) {
+			case "a":
+				return nil, errors.New("no amount")
+			case "b":
+				return []byte("B"), nil
+			}
+			return body, nil
+		}})
+		if r.Moved != 2 || r.Edited != 1 || r.Stay.Refused != 1 || len(r.Refused) != 1 || r.Sample == nil ||
+			string(r.Sample.Before) != "b" || string(r.Sample.After) != "B" {
+			t.Errorf("%+v, %+v", r, r.Sample)
+		}
+		m.want(orders)
+		m.want(dead(orders), "a", "b", "c")
+	})
+}

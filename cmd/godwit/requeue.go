@@ -207,11 +207,28 @@ func (o *requeueOptions) print(r *ops.RequeueResult, out, errOut io.Writer) erro
 	if n := len(r.Doubled); n > 0 {
 		fmt.Fprintf(errOut, "%d messages may be in %s twice: the journal %s names them\n", n, r.To, o.requeue.Journal)
 	}
+	if s := r.Sample; s != nil && !o.yes {
+		fmt.Fprintf(errOut, "message %s would be changed\n  from %s\n  to   %s\n",
+			s.ID, glimpse(s.Before), glimpse(s.After))
+	}
 	switch {
 	case r.Native != nil:
 		fmt.Fprintf(errOut, "the service moved them itself: task %q, %s\n", r.Native.ID, r.Native.Status)
 	case !o.yes:
 		fmt.Fprintf(errOut, "nothing was sent: %d messages would go to %s; add --yes to do it\n", r.Moved, r.Address)
 	}
+	if n := r.Stay.Refused; n > 0 && r.Moved == 0 {
+		return fmt.Errorf("all %d selected messages were refused, see above", n)
+	}
 	return nil
+}
+
+// glimpse is the beginning of a body in one line.
+func glimpse(body []byte) string {
+	const most = 300
+	text := strings.Join(strings.Fields(strings.ToValidUTF8(string(body[:min(len(body), most)]), "·")), " ")
+	if len(body) > most {
+		text += " …"
+	}
+	return text
 }

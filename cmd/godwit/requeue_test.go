@@ -307,6 +307,14 @@ func TestPeekExportImport(t *testing.T) {
 	if out, _ = l.command(exitDone, "requeue", "orders@dlq", "--group", "00000000"); !strings.Contains(out, "30") {
 		t.Errorf("%s", out)
 	}
+	if _, errOut := l.command(exitFailed, "requeue", "orders@dlq", "--edit", ".n.typo"); !strings.Contains(errOut,
+		"all 30 selected messages were refused") {
+		t.Errorf("%s", errOut)
+	}
+	if _, errOut := l.command(exitDone, "requeue", "orders@dlq", "--edit", ".n += 1000"); !regexp.MustCompile(
+		`(?s)would be changed\s+from \{"n": ?\d.*to +\{"n": ?1\d\d\d`).MatchString(errOut) {
+		t.Errorf("%s", errOut)
+	}
 	file := filepath.Join(t.TempDir(), "letters.jsonl")
 	l.command(exitDone, "export", "orders@dlq", "--receive", "--file", file)
 	_, errOut := l.command(exitFailed, "export", "orders@dlq", "--receive", "--file", file)
