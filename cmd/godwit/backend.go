@@ -26,6 +26,8 @@ type backendFlags struct {
 const (
 	onAWS   = "aws"
 	onKafka = "kafka"
+	// backendVariable names the backend where no flag does.
+	backendVariable = "GODWIT_BACKEND"
 )
 
 func (b *backendFlags) add(cmd *cobra.Command) {
@@ -96,14 +98,18 @@ func (b *backendFlags) choose(env func(string) string) (string, error) {
 		}
 	}
 	brokers := env("KAFKA_BOOTSTRAP_SERVERS")
+	name, from := b.name, "--backend"
+	if name == "" {
+		name, from = env(backendVariable), backendVariable
+	}
 	switch {
-	case b.name == onAWS, b.name == onKafka:
-		return b.name, nil
-	case b.name != "":
-		return "", fmt.Errorf("--backend is %q: use %s or %s", b.name, onAWS, onKafka)
+	case name == onAWS, name == onKafka:
+		return name, nil
+	case name != "":
+		return "", fmt.Errorf("%s is %q: use %s or %s", from, name, onAWS, onKafka)
 	case brokers != "" && aws != "":
-		return "", fmt.Errorf("KAFKA_BOOTSTRAP_SERVERS and %s are both set: say which with --backend %s or --backend %s",
-			aws, onKafka, onAWS)
+		return "", fmt.Errorf("KAFKA_BOOTSTRAP_SERVERS and %s are both set: say which with --backend %s or --backend %s, "+
+			"or with %s", aws, onKafka, onAWS, backendVariable)
 	case brokers != "":
 		return onKafka, nil
 	case aws != "":

@@ -167,7 +167,8 @@ func (o *localOptions) run(ctx context.Context, server *localaws.Server, out, er
 			return broken
 		}
 		defer func() { err = errors.Join(err, kafka.Close()) }()
-		exports += "export KAFKA_BOOTSTRAP_SERVERS=" + kafka.Addr() + "\n"
+		exports += "export KAFKA_BOOTSTRAP_SERVERS=" + kafka.Addr() + "\n" +
+			"export " + backendVariable + "=" + onAWS + " # for the command godwit: or " + onKafka + "\n"
 	} else if topics, broken := o.kafkaSeed(); broken != nil || len(topics) > 0 {
 		fmt.Fprintln(errOut, "warning: the topics of Kafka in the seed file are not created without --kafka")
 	}

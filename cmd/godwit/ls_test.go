@@ -134,9 +134,18 @@ func TestWhichBackend(t *testing.T) {
 		"both": {
 			env: map[string]string{"AWS_PROFILE": "p", "KAFKA_BOOTSTRAP_SERVERS": "k:9092"}, want: "--backend",
 		},
-		"neither":        {want: "set AWS_REGION"},
-		"a third":        {flag: "rabbit", want: `"rabbit"`},
-		"a local server": {env: map[string]string{"AWS_ENDPOINT_URL": "http://127.0.0.1:4566"}, want: onAWS},
+		"both, and a variable": {
+			env: map[string]string{
+				"AWS_PROFILE": "p", "KAFKA_BOOTSTRAP_SERVERS": "k:9092", "GODWIT_BACKEND": "kafka",
+			}, want: onKafka,
+		},
+		"a variable and the flag": {
+			flag: onAWS, env: map[string]string{"AWS_PROFILE": "p", "GODWIT_BACKEND": "kafka"}, want: onAWS,
+		},
+		"a wrong variable": {env: map[string]string{"GODWIT_BACKEND": "rabbit"}, want: `GODWIT_BACKEND is "rabbit"`},
+		"neither":          {want: "set AWS_REGION"},
+		"a third":          {flag: "rabbit", want: `"rabbit"`},
+		"a local server":   {env: map[string]string{"AWS_ENDPOINT_URL": "http://127.0.0.1:4566"}, want: onAWS},
 	} {
 		b := backendFlags{name: c.flag}
 		got, err := b.choose(func(name string) string { return c.env[name] })

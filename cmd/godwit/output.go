@@ -148,6 +148,14 @@ func (s *screen) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// Close closes what is printed to, if that can be closed.
+func (s *screen) Close() error {
+	if c, ok := s.to.(io.Closer); ok {
+		return c.Close()
+	}
+	return nil
+}
+
 func escaped(text []byte) []byte {
 	out := make([]byte, 0, len(text))
 	for len(text) > 0 {
