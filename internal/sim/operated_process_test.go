@@ -69,7 +69,8 @@ func (o *operated) worker(name string, r *stream) {
 	// when a member crashes in a rebalance. All other channels of Kafka have groups of the newer protocol here.
 	crash := r.chance(0.25) && !o.share
 	if o.kafka && !o.share && r.chance(0.2) {
-		o.processes.Go(func() { o.blackout(p, life, net) })
+		planned := life
+		o.processes.Go(func() { o.blackout(p, planned, net) })
 	}
 	if o.now()+life > o.lasts {
 		life, crash = 1<<60, false

@@ -21,7 +21,7 @@ var (
 func fewSeeds() []uint64 {
 	few := []uint64{3, 4, 11, 15, 21, 23, 30, 35, 36, 46, 47, 48, 49, 52, 58, 63, 77, 78, 79, 83}
 	if withKafka {
-		few = append(few, 13, 33, 53)
+		few = append(few, 13, 53)
 	}
 	return few
 }
