@@ -80,14 +80,19 @@ func (f *Fleet) dismissed() bool {
 	return true
 }
 
-// replace starts another worker instead of one that ends with its handler. The caller holds f.mu, so that the worker
-// does not take an item that it would never handle.
-func (f *Fleet) replace(w *worker) {
-	if w.replaced.Swap(true) {
-		return
+// retire lets a worker end with its handler, so that it takes no item that it would never handle. The caller holds
+// f.mu, and calls refill when it has released it.
+func (f *Fleet) retire(w *worker) {
+	if !w.replaced.Swap(true) {
+		f.there--
 	}
-	f.there--
+}
+
+// refill starts another worker instead of one that was retired.
+func (f *Fleet) refill(w *worker) {
+	f.mu.Lock()
 	f.fill()
+	f.mu.Unlock()
 	w.left()
 }
 

@@ -71,8 +71,14 @@ func TestTheSizeOfAFleet(t *testing.T) {
 	count(5)
 	w := &worker{fleet: f} // one of them, whose handler does not return
 	f.wg.Add(1)
-	f.replace(w)
-	f.replace(w)
+	f.mu.Lock()
+	f.retire(w)
+	f.mu.Unlock()
+	f.refill(w)
+	f.mu.Lock()
+	f.retire(w)
+	f.mu.Unlock()
+	f.refill(w)
 	count(5)
 	f.Close()
 }

@@ -112,6 +112,7 @@ func (s *Session) untilQuiet(end time.Time) bool {
 // those about which they have chosen nothing.
 func (s *Session) surrender() {
 	f := s.flow
+	var left []*worker
 	f.lock()
 	for _, st := range f.stints.all {
 		for _, it := range slices.Clone(st.its) { // the items of a lane are in order
@@ -122,10 +123,14 @@ func (s *Session) surrender() {
 		}
 		if st.worker != nil {
 			f.stints.unseat(st)
-			s.fleet.replace(st.worker)
+			s.fleet.retire(st.worker)
+			left = append(left, st.worker)
 		}
 	}
 	f.unlock()
+	for _, w := range left {
+		s.fleet.refill(w)
+	}
 }
 
 // audit reports what the session still holds at its end, when all its items have been settled or released.

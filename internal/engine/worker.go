@@ -40,8 +40,9 @@ func (w *worker) loop() {
 	defer func() {
 		if !regular { // a handler has ended this goroutine
 			w.fleet.mu.Lock()
-			w.fleet.replace(w)
+			w.fleet.retire(w)
 			w.fleet.mu.Unlock()
+			w.fleet.refill(w)
 		}
 	}()
 	w.goid, w.stint = goroutine(), &stint{worker: w}
@@ -114,7 +115,7 @@ func (r *runner) worked(st *stint, it *Item, err error) {
 	f.stints.split(st, now)
 	f.stints.returned(st, now)
 	if err == ErrGoexit { //nolint:errorlint // it is set by work, and not returned by a handler
-		f.fleet.replace(st.worker)
+		f.fleet.retire(st.worker)
 	}
 	mine := st.has(it) // otherwise it was abandoned, and its verdict is being sent
 	// The normal case, with one section under the lock.
@@ -163,10 +164,14 @@ func (r *runner) stuck(st *stint) {
 		first := st.its[0]
 		first.in.fail(r.cfg.Error("handle", first.ID, ErrAbandoned))
 	}
-	if out > 0 && out <= r.cfg.MaxAbandoned {
-		r.f.fleet.replace(st.worker)
+	replaced := out > 0 && out <= r.cfg.MaxAbandoned
+	if replaced {
+		r.f.fleet.retire(st.worker)
 	}
 	r.f.unlock()
+	if replaced { // now that the observer knows
+		r.f.fleet.refill(st.worker)
+	}
 }
 
 // goroutine is the name of the calling goroutine in a stack dump, such as "goroutine 42 ".
