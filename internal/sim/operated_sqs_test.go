@@ -28,8 +28,7 @@ type sqsCarrier struct {
 	server *localaws.Server
 	calls  sync.WaitGroup
 
-	mu      sync.Mutex
-	objects map[string]string // labels of the messages whose bodies are in the store, by key
+	storedBodies
 }
 
 func newSQSCarrier(o *operated) (carrier, error) {
@@ -47,7 +46,7 @@ func newSQSCarrier(o *operated) (carrier, error) {
 		}
 		return localaws.Outcome{FailEntries: func(id string) *wire.Error { return o.refuses(r.Caller, in, id) }}
 	})
-	return &sqsCarrier{o: o, server: server, objects: map[string]string{}}, nil
+	return &sqsCarrier{o: o, server: server}, nil
 }
 
 // refuses refuses some messages of a requeue for good.
@@ -139,6 +138,10 @@ func (n *slowNetwork) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 		sent.Body = io.NopCloser(bytes.NewReader(body))
 	}
+	if err := n.c.note(sent); err != nil {
+		cancel()
+		return nil, err
+	}
 	type result struct {
 		answer *http.Response
 		err    error
@@ -154,7 +157,6 @@ func (n *slowNetwork) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 		answered <- result{answer, err}
 	})
-	n.c.stores(r, body)
 	notices := n.c.o.about("notices", n.name, n.c.o.now()).between(0, 300*time.Millisecond)
 	select {
 	case got := <-answered:
@@ -188,26 +190,4 @@ func (n *slowNetwork) receives(r *http.Request, asked []byte, answer *http.Respo
 		n.c.o.trace.note("%s receives %s", n.name, label)
 		n.c.o.ledger.received(n.name, label, m.Handle)
 	}
-}
-
-// stores remembers which message an object is the body of.
-func (c *sqsCarrier) stores(r *http.Request, body []byte) {
-	key, ok := strings.CutPrefix(r.URL.Path, "/"+bucket+"/")
-	if r.Method != http.MethodPut || !ok {
-		return
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.objects[key] = labelOf(string(body))
-}
-
-// labelOf returns the label in a body, or in the object that it points to.
-func (c *sqsCarrier) labelOf(body string) string {
-	key := pointsTo(body)
-	if key == "" {
-		return labelOf(body)
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.objects[key]
 }

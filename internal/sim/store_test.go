@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -46,9 +47,16 @@ func newStoreFaults(d rng) (faults []fault) {
 	return faults
 }
 
-// stored remembers which message an object is the body of.
-func (w *world) stored(r *http.Request) error {
-	if r.Method != http.MethodPut || !strings.HasPrefix(r.URL.Path, "/"+bucket+"/") {
+// storedBodies are the labels of the messages whose bodies are in the store, by the keys of their objects.
+type storedBodies struct {
+	mu     sync.Mutex
+	labels map[string]string
+}
+
+// note remembers which message an object is the body of, if a request writes one.
+func (s *storedBodies) note(r *http.Request) error {
+	key, ok := strings.CutPrefix(r.URL.Path, "/"+bucket+"/")
+	if r.Method != http.MethodPut || !ok {
 		return nil
 	}
 	body, err := io.ReadAll(r.Body)
@@ -56,21 +64,31 @@ func (w *world) stored(r *http.Request) error {
 		return err
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.objects[strings.TrimPrefix(r.URL.Path, "/"+bucket+"/")] = labelOf(string(body))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.labels == nil {
+		s.labels = map[string]string{}
+	}
+	s.labels[key] = labelOf(string(body))
 	return nil
 }
 
 // labelOf returns the label in a body, or in the object that it points to.
-func (w *world) labelOf(body string) string {
+func (s *storedBodies) labelOf(body string) string {
 	key := pointsTo(body)
 	if key == "" {
 		return labelOf(body)
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.objects[key]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.labels[key]
+}
+
+// count returns how many objects were written.
+func (s *storedBodies) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.labels)
 }
 
 // pointsTo returns the key of the object that has the body of a message. It is empty if the message has its body.
@@ -128,9 +146,7 @@ func (w *world) leftovers() {
 		return
 	}
 	objects, _ := w.server.S3().Bucket(bucket).Count()
-	w.mu.Lock()
-	written := len(w.objects)
-	w.mu.Unlock()
+	written := w.count()
 	w.tally.add(countStored, written)
 	w.tally.add(countLeftover, objects)
 	if written == 0 {

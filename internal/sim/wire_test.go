@@ -88,7 +88,7 @@ func (t *wireTap) RoundTrip(r *http.Request) (*http.Response, error) {
 	if !t.begin(r, cancel) {
 		return nil, errCut
 	}
-	if err := t.w.stored(r); err != nil {
+	if err := t.w.note(r); err != nil {
 		t.end(r)
 		return nil, err
 	}

@@ -22,6 +22,7 @@ import (
 
 // world is the run of one seed.
 type world struct {
+	storedBodies
 	seed      uint64
 	plan      *plan
 	server    *localaws.Server
@@ -35,14 +36,13 @@ type world struct {
 
 	lock     sync.Mutex // of the checkers
 	mu       sync.Mutex
-	failures []string          // of the simulation itself
-	objects  map[string]string // labels of the messages whose bodies are in the store, by key
+	failures []string // of the simulation itself
 }
 
 // runSeed runs a seed's world in a bubble and returns what is wrong with it. A goroutine that is left at the end is an
 // error, too.
 func runSeed(t *testing.T, seed uint64) (w *world, wrong []string) {
-	w = &world{seed: seed, plan: newPlan(seed), tally: newTally(), objects: map[string]string{}}
+	w = &world{seed: seed, plan: newPlan(seed), tally: newTally()}
 	defer func() {
 		if p := recover(); p != nil {
 			wrong = append(wrong, fmt.Sprintf("the run ended with a panic: %v", p))
@@ -113,7 +113,7 @@ func (w *world) run() (err error) {
 	for _, b := range w.checkers {
 		b.conclude()
 	}
-	w.count()
+	w.counts()
 	w.leftovers()
 	return w.server.Close()
 }
@@ -305,8 +305,8 @@ func (c *checker) deadLetters() map[string][]letter {
 	return letters
 }
 
-// count records the properties of this world.
-func (w *world) count() {
+// counts records the properties of this world.
+func (w *world) counts() {
 	w.tally.add(countWorlds, 1)
 	if w.plan.ordered {
 		w.tally.add(countOrdered, 1)

@@ -18,8 +18,8 @@ type CancelMessageMoveTaskOutput struct {
 	Moved int64 `json:"ApproximateNumberOfMessagesMoved"`
 }
 
-// cancelMessageMoveTask stops a task; what it has moved stays moved. A task that has ended is an UnsupportedOperation
-// (AWS's API reference, CancelMessageMoveTask).
+// cancelMessageMoveTask stops a task. The messages that the task has moved stay in their destination. For a task that
+// has ended the error is UnsupportedOperation (AWS's API reference, CancelMessageMoveTask).
 func (s *Service) cancelMessageMoveTask(_ context.Context, c *wire.Call,
 	in *CancelMessageMoveTaskInput,
 ) (*CancelMessageMoveTaskOutput, error) {
