@@ -1,19 +1,9 @@
 package driver
 
 import (
-	"context"
 	"errors"
 	"time"
 )
-
-// Meter is a Backend that reports what has happened in channels, as far as the service counts it.
-type Meter interface {
-	// Activity reports on several channels in one call, in their order, because services answer for many at once. It
-	// covers the time from since until now. An error is about the whole call; what cannot be found out about a single
-	// channel is unknown there. A channel that does not exist may be answered with zeros, so take the channels from a
-	// [Cataloger].
-	Activity(ctx context.Context, cs []Channel, since time.Time) ([]Activity, error)
-}
 
 // Activity is what has happened in a channel. Services count late: what has happened within the last minutes may be
 // missing, and within the last quarter of an hour if nobody had used the channel for hours before.

@@ -1,16 +1,6 @@
 package driver
 
-import (
-	"context"
-	"time"
-)
-
-// Cataloger is a Backend that lists the channels of its namespace, so that an operator can see all of them.
-type Cataloger interface {
-	// Catalog returns the channels that exist, by name. It changes nothing, and lists nothing of other namespaces. A
-	// channel that was created or deleted within the last minutes may be missing, or still listed.
-	Catalog(ctx context.Context) ([]ChannelInfo, error)
-}
+import "time"
 
 // ChannelInfo describes a channel as the service has it.
 type ChannelInfo struct {
@@ -20,7 +10,7 @@ type ChannelInfo struct {
 	// Mapped is set for a resource that the backend was told to use for the channel. Godwit never changes or deletes
 	// it.
 	Mapped bool
-	// Paused is set while the service refuses receives because of a [Pauser].
+	// Paused is set while the service refuses receives because of an [Operations].Pause.
 	Paused bool
 	// Address is the service's name of the resource: an ARN, or the name of a topic of Kafka.
 	Address string

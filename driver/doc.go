@@ -3,15 +3,14 @@
 // Its nouns: a [Backend] opens senders and receivers of a [Channel]. A [Sender] takes prepared messages in batches. A
 // [Receiver] returns one [Delivery] per message; each comes from a [Source] and is held under a lease. A [Settlement]
 // says what becomes of a delivery. A [Provisioner] creates what a [ChannelSpec] asks for, a [Finder] finds dead
-// letters, an [Inspector] reports the [Depth] of a channel, a [Cataloger] lists all channels, an [Extender] renews
-// leases, an [AttemptLog] stores the number of attempts, a [Finisher] records finished deliveries, and a [Staller] says
-// what holds it up. A [Transformer] sends messages and finishes deliveries in one transaction, a [Rewinder] moves the
-// consumers of a log to another position, and a [Pauser] makes the service refuse receives. A [Purger] deletes the
-// messages of a channel, and a [Remover] its resources, which a [Snapshotter] makes again. A [Meter] reports their
-// [Activity]. A [Store] keeps bodies that are too large for their messages, and an [Opener] reads one. A [Copier]
-// copies objects of a store, a [Lister] lists them, and an [OrphanFinder] tells to which of them no message points. A
-// [Raw] message is as the service carries it: a [RawReader] returns it, a [Forwarder] sends it on, a [Returner] sends
-// dead letters back to where they died, a [Mover] lets the service do that, and a [Peeker] looks without receiving. A
+// letters, an [Inspector] reports the [Depth] of a channel, an [Extender] renews leases, an [AttemptLog] stores the
+// number of attempts, a [Finisher] records finished deliveries, and a [Staller] says what holds it up. A [Transformer]
+// sends messages and finishes deliveries in one transaction. A [Store] keeps bodies that are too large for their
+// messages, and an [Opener] reads one; a [Copier] copies objects of a store, and a [Lister] lists them. A [Raw] message
+// is as the service carries it: a [RawReader] returns it, and a [Forwarder] sends it on.
+//
+// What only operators call is a function of the [Operations] that an [Operator] returns: list the channels and what has
+// happened in them, look at messages, send dead letters back, delete messages or resources, pause, and rewind. A
 // [Notice] is what an operator is told.
 //
 // Every method takes and returns batches. The backend (below the seam) owns wire formats, names, filters, provisioning,

@@ -11,8 +11,8 @@ var (
 	ErrClosed = errors.New("closed")
 	// ErrLost marks the entry of a delivery whose lease or source is lost.
 	ErrLost = errors.New("the delivery is no longer ours: its lease has ended or its source was lost")
-	// ErrPaused is returned by Receive while the channel is paused at the service ([Pauser]), in an error of class
-	// [Transient]. The receiver stays usable, and the core polls again after a while.
+	// ErrPaused is returned by Receive while the channel is paused at the service, by [Operations].Pause, in an error
+	// of class [Transient]. The receiver stays usable, and the core polls again after a while.
 	ErrPaused = errors.New("the channel is paused at the service")
 	// ErrFinished is returned by an [Opener] if the body is gone because another copy of the message, with the same
 	// body, was finished by this receiver. The core finishes the delivery without a handler.

@@ -52,14 +52,6 @@ type Forward struct {
 	Body   []byte
 }
 
-// Returner is a Backend that sends dead letters back to where they died.
-type Returner interface {
-	// Return opens the way back for the dead letters of a channel. A letter goes to the queue or log that it names as
-	// its origin, and otherwise to the channel's own. With alone, no consumer of another channel gets it; if that is
-	// impossible, the error is of class [Permanent] and says why.
-	Return(ctx context.Context, dead Channel, alone bool) (Home, error)
-}
-
 // Home is where dead letters go back to.
 type Home struct {
 	Forwarder Forwarder
@@ -68,18 +60,7 @@ type Home struct {
 	Shared bool
 }
 
-// Mover is a Backend whose service moves all messages of a channel by itself.
-type Mover interface {
-	// Move begins to move the messages of a channel, at most perSecond of them in a second; 0: as fast as the service
-	// likes.
-	Move(ctx context.Context, from, to Channel, perSecond int) error
-	// Moves returns the latest tasks that move messages of a channel, the newest first.
-	Moves(ctx context.Context, from Channel) ([]MoveTask, error)
-	// CancelMove ends a running task. Messages that it has moved stay moved.
-	CancelMove(ctx context.Context, task string) error
-}
-
-// MoveTask is a task of a [Mover].
+// MoveTask is a task of [Operations].Move.
 type MoveTask struct {
 	ID      string // "": only running tasks have one
 	Status  string // in the service's words

@@ -1,16 +1,12 @@
 package driver
 
-import "context"
-
-// Remover is a Backend that deletes the resources of a channel.
-type Remover interface {
-	// Remove plans, and unless dry is set, deletes the resources of one channel, with the messages in them: of a queue,
-	// the queue and its subscription; of an exchange, the fan-out point itself; of dead letters, their queue. Dead
-	// letters stay when their channel is removed. It is an error of class [Permanent] if the backend was told to use
-	// the resource, if Godwit has not created it, or if something else still depends on it: queues on their exchange,
-	// and queues on their dead letters. What is created again meanwhile, by a running consumer or producer, is not
-	// prevented.
-	Remove(ctx context.Context, c Channel, dry bool) (Removed, error)
+// Purged is what a Purge deletes.
+type Purged struct {
+	// Messages is how many messages the channel loses. It is approximate where the service counts approximately.
+	Messages int64
+	// Others are consumers that lose the messages as well, because the service keeps them once for all: names of
+	// consumer groups, of Godwit and of other programs. nil: there are none.
+	Others []string
 }
 
 // Removed is what a Remove deletes.
@@ -19,4 +15,28 @@ type Removed struct {
 	Resources []string
 	// Messages is how many messages are deleted with them, as [Inspector] counts them.
 	Messages int64
+}
+
+// Snapshot is a resource as it is.
+type Snapshot struct {
+	Address string
+	Tags    map[string]string // nil: resources of the service have none
+	// Subscribers are the addresses of all that gets the messages of an exchange, whoever has made it.
+	Subscribers []string
+	// Data is JSON that Restore understands. It has what Remove deletes.
+	Data []byte
+}
+
+// Restored is what a Restore has made and found.
+type Restored struct {
+	Made  []string // resources that were made
+	Found []string // resources that exist already
+}
+
+// Orphan is an object to which no message points.
+type Orphan struct {
+	Object
+	// Address is the service's name of what the object's message was written for: a topic of Kafka. It may not exist
+	// any more.
+	Address string
 }

@@ -1,18 +1,6 @@
 package driver
 
-import (
-	"context"
-	"time"
-)
-
-// Rewinder is a Backend on a log, on which the consumers of a channel can start again from another position.
-type Rewinder interface {
-	// Rewind plans, and unless dry is set, changes where the channel's consumers go on, in each partition. What was
-	// known of finished messages and attempts there is forgotten. While the channel has consumers it is an error of
-	// class [Permanent] that names them, because their commits would undo it. Dead letters and retries that wait
-	// elsewhere stay.
-	Rewind(ctx context.Context, c Channel, to Position, dry bool) ([]PartitionRewind, error)
-}
+import "time"
 
 // Position is a place in each partition of a log.
 type Position struct {

@@ -21,9 +21,8 @@ import (
 // deliveryTimeout is how long franz-go repeats the sending of a record.
 const deliveryTimeout = 20 * time.Second
 
-// Backend is a driver.Backend, driver.Provisioner, driver.Finder, driver.Inspector, driver.Cataloger, driver.Rewinder,
-// driver.OrphanFinder, driver.Returner, driver.Peeker, driver.Purger, driver.Remover, driver.Snapshotter,
-// driver.Meter and driver.Transformer on Apache Kafka.
+// Backend is a driver.Backend, driver.Provisioner, driver.Finder, driver.Inspector, driver.Operator and
+// driver.Transformer on Apache Kafka.
 type Backend struct {
 	o      Options
 	names  layout.Names
@@ -145,4 +144,14 @@ func (b *Backend) legal(ch driver.Channel) error {
 			"again cannot be told from new records: leave out RetryQueue, or set Retries to RetryAlone", ch)
 	}
 	return nil
+}
+
+// Operations returns what an operator can do with the channels. The brokers cannot refuse the fetches of one group, and
+// do not move records.
+func (b *Backend) Operations() driver.Operations {
+	return driver.Operations{
+		Catalog: b.Catalog, Activity: b.Activity, Peek: b.Peek, Return: b.Return,
+		Purge: b.Purge, Remove: b.Remove, Snapshot: b.Snapshot, Restore: b.Restore,
+		Rewind: b.Rewind, Orphans: b.Orphans,
+	}
 }

@@ -22,7 +22,7 @@ const (
 	peekBytes, peekShare = 4 << 20, 1 << 20
 )
 
-// Peek implements driver.Peeker: a client outside of the group reads the channel's own topic, committed records only.
+// Peek is driver.Operations.Peek: a client outside of the group reads the channel's own topic, committed records only.
 // Several partitions are merged by the time of their records. Records that wait in tiers are not among them, and in a
 // share group, the broker does not say which records behind its start are finished.
 func (b *Backend) Peek(

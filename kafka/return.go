@@ -14,7 +14,7 @@ import (
 	"github.com/godwitmq/godwit/kafka/internal/wire"
 )
 
-// Return implements driver.Returner. A dead letter goes to the topic that its headers name, in any of the known
+// Return is driver.Operations.Return. A dead letter goes to the topic that its headers name, in any of the known
 // formats, where other groups read it again; without such a header, to the channel's own topic. Alone, it goes to the
 // shortest tier of the channel's consumers, if they have tiers, and only if it is from the channel's own topic.
 func (b *Backend) Return(ctx context.Context, dead driver.Channel, alone bool) (driver.Home, error) {

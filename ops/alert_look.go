@@ -82,7 +82,7 @@ func (l *looked) found(a alert, open bool, text string) {
 // look looks at all channels of the kinds, and never fails: what could not be looked at is an alert.
 func (a *Alerts) look(ctx context.Context, what Look) *looked {
 	l := &looked{at: time.Now(), what: what, fine: map[string]string{}}
-	infos, err := a.catalog.Catalog(ctx)
+	infos, err := a.do.Catalog(ctx)
 	if err != nil {
 		l.found(alert{Kind: kindCatalog}, true, fmt.Sprintf("the channels could not be listed (%v): %v",
 			driver.ClassOf(err), err))
@@ -199,14 +199,14 @@ func (a *Alerts) lookAt(ctx context.Context, l *looked, c *driver.ChannelInfo) (
 
 // ages asks for the ages that the service reports by its metrics only, of all channels at once.
 func (a *Alerts) ages(ctx context.Context, l *looked, cs []driver.ChannelInfo) {
-	if len(cs) == 0 || a.meter == nil {
+	if len(cs) == 0 || a.do.Activity == nil {
 		return // a backend without metrics never knows them
 	}
 	channels := make([]driver.Channel, len(cs))
 	for i := range cs {
 		channels[i] = cs[i].Channel
 	}
-	all, err := a.meter.Activity(ctx, channels, l.at.Add(-DefaultAlarmAge))
+	all, err := a.do.Activity(ctx, channels, l.at.Add(-DefaultAlarmAge))
 	if err == nil && len(all) != len(cs) {
 		err = fmt.Errorf("the backend has answered for %d of %d channels", len(all), len(cs))
 	}

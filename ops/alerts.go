@@ -89,9 +89,8 @@ func (o *AlertsOptions) check() error {
 // that crashes between sending a notice and noting it in the state makes the next one send the notice a second time.
 type Alerts struct {
 	o       AlertsOptions
-	catalog driver.Cataloger
+	do      driver.Operations
 	inspect driver.Inspector
-	meter   driver.Meter // nil: the backend has none
 	sent    sync.WaitGroup
 
 	mu      sync.Mutex
@@ -117,12 +116,11 @@ func NewAlerts(b driver.Backend, o *AlertsOptions) (*Alerts, error) {
 	if err := a.o.check(); err != nil {
 		return nil, err
 	}
-	var lists, inspects bool
-	a.catalog, lists = b.(driver.Cataloger)
+	var inspects bool
+	a.do = driver.OperationsOf(b)
 	a.inspect, inspects = b.(driver.Inspector)
-	a.meter, _ = b.(driver.Meter)
-	if !lists || !inspects {
-		return nil, errors.New("ops: this backend cannot be watched: it is no driver.Cataloger and driver.Inspector")
+	if a.do.Catalog == nil || !inspects {
+		return nil, errors.New("ops: this backend cannot be watched: it does not list channels and count their messages")
 	}
 	return a, nil
 }

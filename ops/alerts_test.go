@@ -63,6 +63,10 @@ func (s *street) change(f func()) {
 	f()
 }
 
+func (s *street) Operations() driver.Operations {
+	return driver.Operations{Catalog: s.Catalog, Activity: s.Activity}
+}
+
 func (s *street) Catalog(context.Context) (all []driver.ChannelInfo, err error) {
 	s.change(func() {
 		for _, w := range s.channels {

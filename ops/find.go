@@ -2,7 +2,6 @@ package ops
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -12,11 +11,7 @@ import (
 // Find looks up a channel by its name, such as orders, wishlist_events.audit_log or orders@dlq. So an operator need not
 // know whether it is ordered. The error for a channel that does not exist is of class NotFound, and names similar ones.
 func Find(ctx context.Context, b driver.Backend, name string) (driver.ChannelInfo, error) {
-	c, ok := b.(driver.Cataloger)
-	if !ok {
-		return driver.ChannelInfo{}, errors.New("ops: this backend cannot list channels: it is no driver.Cataloger")
-	}
-	all, err := c.Catalog(ctx)
+	all, err := catalog(ctx, b)
 	if err != nil {
 		return driver.ChannelInfo{}, fmt.Errorf("ops: look up channel %s: %w", name, err)
 	}

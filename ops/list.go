@@ -36,11 +36,7 @@ func List(ctx context.Context, b driver.Backend, o *ListOptions) ([]Listed, erro
 		return nil, fmt.Errorf("ops: ListOptions.Match is %q: %w: '*' stands for any text, '?' for one letter, and "+
 			"'[' needs a ']'", opts.Match, err)
 	}
-	c, ok := b.(driver.Cataloger)
-	if !ok {
-		return nil, errors.New("ops: this backend cannot list channels: it is no driver.Cataloger")
-	}
-	infos, err := c.Catalog(ctx)
+	infos, err := catalog(ctx, b)
 	if err != nil {
 		return nil, fmt.Errorf("ops: list the channels: %w", err)
 	}
@@ -54,6 +50,17 @@ func List(ctx context.Context, b driver.Backend, o *ListOptions) ([]Listed, erro
 		all = look(ctx, b, all)
 	}
 	return all, ctx.Err()
+}
+
+// errNoCatalog is about a backend without driver.Operations.Catalog.
+var errNoCatalog = errors.New("this backend cannot list channels")
+
+func catalog(ctx context.Context, b driver.Backend) ([]driver.ChannelInfo, error) {
+	list := driver.OperationsOf(b).Catalog
+	if list == nil {
+		return nil, errNoCatalog
+	}
+	return list(ctx)
 }
 
 // look adds what waits in the channels, and removes those that do not exist any more.

@@ -103,7 +103,7 @@ func TestListRefuses(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	if _, err := ops.List(t.Context(), struct{ driver.Backend }{}, nil); err == nil || !strings.Contains(err.Error(),
-		"Cataloger") {
+		"cannot list channels") {
 		t.Errorf("%v", err)
 	}
 }

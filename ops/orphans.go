@@ -38,12 +38,12 @@ func Orphans(ctx context.Context, b driver.Backend, o *OrphansOptions) ([]driver
 		return nil, fmt.Errorf("ops: OrphansOptions.OlderThan is %v: use at least %v, because a younger object may be that "+
 			"of a message which is being sent", opts.OlderThan, leastAge)
 	}
-	f, ok := b.(driver.OrphanFinder)
-	if !ok {
+	find := driver.OperationsOf(b).Orphans
+	if find == nil {
 		return nil, errors.New("ops: this backend cannot tell which objects are orphans: the messages of a queue cannot " +
 			"be listed, only those of a log (Kafka); the bucket's lifecycle deletes what is left")
 	}
-	all, err := f.Orphans(ctx, time.Now().Add(-opts.OlderThan))
+	all, err := find(ctx, time.Now().Add(-opts.OlderThan))
 	if err != nil {
 		return nil, fmt.Errorf("ops: %w", err)
 	}

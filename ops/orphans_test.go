@@ -20,6 +20,8 @@ type leftovers struct {
 	err error
 }
 
+func (l *leftovers) Operations() driver.Operations { return driver.Operations{Orphans: l.Orphans} }
+
 func (l *leftovers) Orphans(_ context.Context, before time.Time) ([]driver.Orphan, error) {
 	l.age = time.Since(before)
 	return []driver.Orphan{{Address: "orders"}}, l.err

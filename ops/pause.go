@@ -25,23 +25,22 @@ type PauseResult struct {
 // sent, and what consumers hold is handled. Consumers of Godwit then are in state Paused; other programs get the
 // service's error. Polls that are open when a queue is paused may still return messages.
 func Pause(ctx context.Context, b driver.Backend, channel string, o *PauseOptions) (PauseResult, error) {
-	return pause(ctx, b, channel, o, "pause", driver.Pauser.Pause)
+	return pause(ctx, b, channel, o, "pause", driver.OperationsOf(b).Pause)
 }
 
 // Resume ends a pause.
 func Resume(ctx context.Context, b driver.Backend, channel string, o *PauseOptions) (PauseResult, error) {
-	return pause(ctx, b, channel, o, "resume", driver.Pauser.Resume)
+	return pause(ctx, b, channel, o, "resume", driver.OperationsOf(b).Resume)
 }
 
 func pause(ctx context.Context, b driver.Backend, channel string, o *PauseOptions, what string,
-	do func(driver.Pauser, context.Context, driver.Channel, bool) (bool, error),
+	do func(context.Context, driver.Channel, bool) (bool, error),
 ) (r PauseResult, err error) {
 	var opts PauseOptions
 	if o != nil {
 		opts = *o
 	}
-	p, ok := b.(driver.Pauser)
-	if !ok {
+	if do == nil {
 		return r, errors.New("ops: this backend cannot pause a channel: the service would have to refuse receives, and " +
 			"brokers of Kafka cannot do that for one group: pause the consumers themselves (Consumer.Pause), or stop them")
 	}
@@ -50,7 +49,7 @@ func pause(ctx context.Context, b driver.Backend, channel string, o *PauseOption
 		return r, err
 	}
 	r.Channel = found.Channel
-	if r.Changes, err = do(p, ctx, r.Channel, opts.Dry); err != nil {
+	if r.Changes, err = do(ctx, r.Channel, opts.Dry); err != nil {
 		return r, fmt.Errorf("ops: %s: %w", what, err)
 	}
 	return r, nil

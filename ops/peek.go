@@ -85,8 +85,8 @@ func lookAt(ctx context.Context, b driver.Backend, c driver.Channel, o *PeekOpti
 func peekAt(ctx context.Context, b driver.Backend, c driver.Channel, from driver.PeekFrom, most int) (
 	[]driver.Peeked, error,
 ) {
-	if p, ok := b.(driver.Peeker); ok {
-		return p.Peek(ctx, c, from, most)
+	if peek := driver.OperationsOf(b).Peek; peek != nil {
+		return peek(ctx, c, from, most)
 	}
 	return nil, errors.ErrUnsupported
 }

@@ -17,8 +17,8 @@ import (
 // service is a backend whose service can only receive.
 type service struct{ driver.Backend }
 
-func (s service) Catalog(ctx context.Context) ([]driver.ChannelInfo, error) {
-	return s.Backend.(driver.Cataloger).Catalog(ctx)
+func (s service) Operations() driver.Operations {
+	return driver.Operations{Catalog: driver.OperationsOf(s.Backend).Catalog}
 }
 
 func (s service) Inspect(ctx context.Context, c driver.Channel) (driver.Depth, error) {

@@ -31,16 +31,16 @@ func Purge(ctx context.Context, b driver.Backend, channel string, o *PurgeOption
 	if o != nil {
 		opts = *o
 	}
-	p, ok := b.(driver.Purger)
-	if !ok {
-		return r, errors.New("ops: this backend cannot purge: it is no driver.Purger")
+	purge := driver.OperationsOf(b).Purge
+	if purge == nil {
+		return r, errors.New("ops: this backend cannot purge channels")
 	}
 	found, err := Find(ctx, b, channel)
 	if err != nil {
 		return r, err
 	}
 	r.Channel = found.Channel
-	if r.Purged, err = p.Purge(ctx, r.Channel, true); err != nil {
+	if r.Purged, err = purge(ctx, r.Channel, true); err != nil {
 		return r, fmt.Errorf("ops: purge: %w", err)
 	}
 	switch {
@@ -51,7 +51,7 @@ func Purge(ctx context.Context, b driver.Backend, channel string, o *PurgeOption
 			"also those of %s: set PurgeOptions.Shared (--shared) to delete them for all, or rewind the channel to its end",
 			channel, strings.Join(r.Others, ", "))}
 	}
-	if r.Purged, err = p.Purge(ctx, r.Channel, false); err != nil {
+	if r.Purged, err = purge(ctx, r.Channel, false); err != nil {
 		return r, fmt.Errorf("ops: purge: %w", err)
 	}
 	return r, nil

@@ -41,6 +41,12 @@ func TestPurge(t *testing.T) {
 // sharing is a backend whose messages are those of other consumers, too.
 type sharing struct{ *memdriver.Backend }
 
+func (s sharing) Operations() driver.Operations {
+	do := s.Backend.Operations()
+	do.Purge = s.Purge
+	return do
+}
+
 func (s sharing) Purge(ctx context.Context, c driver.Channel, dry bool) (driver.Purged, error) {
 	p, err := s.Backend.Purge(ctx, c, dry)
 	p.Others = []string{"reports"}

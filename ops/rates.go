@@ -18,9 +18,9 @@ const (
 // rates are how many messages a second are sent to and finished in channels. They come from the growth of counts since
 // a fixed time, so that counts that are published late are late, and not lost.
 type rates struct {
-	meter driver.Meter
-	since time.Time // zero: nothing was counted yet
-	asked []asked   // oldest first
+	activity func(context.Context, []driver.Channel, time.Time) ([]driver.Activity, error)
+	since    time.Time // zero: nothing was counted yet
+	asked    []asked   // oldest first
 	// oldest are ages that the service counts, by channel, as far as they are known.
 	oldest map[driver.Channel]time.Duration
 }
@@ -83,7 +83,7 @@ func moved(c, from, to int64) int64 {
 const unknownCount = -1 << 62
 
 func (r *rates) count(ctx context.Context, cs []driver.Channel, now time.Time) (asked, error) {
-	all, err := r.meter.Activity(ctx, cs, r.since)
+	all, err := r.activity(ctx, cs, r.since)
 	a := asked{now, make(map[driver.Channel]counted, len(all))}
 	r.oldest = make(map[driver.Channel]time.Duration, len(all))
 	for i := range all {

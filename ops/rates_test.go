@@ -37,7 +37,7 @@ func (m *lateMeter) Activity(_ context.Context, cs []driver.Channel, since time.
 func TestRates(t *testing.T) {
 	orders, added := driver.Channel{Queue: "orders"}, driver.Channel{Queue: "new"}
 	m := &lateMeter{begun: time.Unix(0, 0).Add(-24 * time.Hour), now: time.Unix(7, 0)}
-	r := &rates{meter: m}
+	r := &rates{activity: m.Activity}
 	cs := []driver.Channel{orders}
 	for i := range 200 {
 		if i == 100 {

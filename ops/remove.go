@@ -31,16 +31,16 @@ func Remove(ctx context.Context, b driver.Backend, channel string, o *RemoveOpti
 	if o != nil {
 		opts = *o
 	}
-	rm, ok := b.(driver.Remover)
-	if !ok {
-		return r, errors.New("ops: this backend cannot remove channels: it is no driver.Remover")
+	remove := driver.OperationsOf(b).Remove
+	if remove == nil {
+		return r, errors.New("ops: this backend cannot remove channels")
 	}
 	found, err := Find(ctx, b, channel)
 	if err != nil {
 		return r, err
 	}
 	r.Channel = found.Channel
-	if r.Removed, err = rm.Remove(ctx, r.Channel, true); err != nil {
+	if r.Removed, err = remove(ctx, r.Channel, true); err != nil {
 		return r, fmt.Errorf("ops: remove: %w", err)
 	}
 	switch {
@@ -50,7 +50,7 @@ func Remove(ctx context.Context, b driver.Backend, channel string, o *RemoveOpti
 		return r, &driver.Error{Class: driver.Permanent, Err: fmt.Errorf("ops: remove: there are %d messages in "+
 			"channel %s: set RemoveOptions.Messages if they are not needed", r.Removed.Messages, channel)}
 	}
-	if r.Removed, err = rm.Remove(ctx, r.Channel, false); err != nil {
+	if r.Removed, err = remove(ctx, r.Channel, false); err != nil {
 		return r, fmt.Errorf("ops: remove: %w", err)
 	}
 	return r, nil

@@ -140,8 +140,8 @@ func Requeue(ctx context.Context, b driver.Backend, channel string, o *RequeueOp
 	if err := r.prepare(ctx, b); err != nil {
 		return &r.result, err
 	}
-	if m, ok := b.(driver.Mover); ok && r.movesNatively() {
-		began, err := r.native(ctx, m)
+	if do := driver.OperationsOf(b); do.Move != nil && r.movesNatively() {
+		began, err := r.native(ctx, do)
 		if began || driver.ClassOf(err) != driver.Permanent {
 			r.result.Took = time.Since(r.began)
 			return &r.result, err
@@ -217,11 +217,11 @@ func (r *requeue) home(ctx context.Context, b driver.Backend) error {
 		return fmt.Errorf("ops: %s is not dead letters, so its messages have no channel to go back to: name one with "+
 			"RequeueOptions.To (--to)", r.from)
 	}
-	back, ok := b.(driver.Returner)
-	if !ok {
-		return errors.New("ops: this backend cannot send dead letters back: it is no driver.Returner")
+	back := driver.OperationsOf(b).Return
+	if back == nil {
+		return errors.New("ops: this backend cannot send dead letters back: name a destination with RequeueOptions.To (--to)")
 	}
-	h, err := back.Return(ctx, r.from, r.o.Alone)
+	h, err := back(ctx, r.from, r.o.Alone)
 	if err != nil {
 		return fmt.Errorf("ops: open the way back of %s: %w", r.from, err)
 	}
@@ -276,13 +276,13 @@ const moveLook = 2 * time.Second
 
 // native lets the service move the messages, and waits for it. When ctx ends, the task is cancelled. began is false if
 // the service did not take the task.
-func (r *requeue) native(ctx context.Context, m driver.Mover) (began bool, err error) {
-	if err := m.Move(ctx, r.from, r.dest, int(r.o.PerSecond)); err != nil {
+func (r *requeue) native(ctx context.Context, do driver.Operations) (began bool, err error) {
+	if err := do.Move(ctx, r.from, r.dest, int(r.o.PerSecond)); err != nil {
 		return false, fmt.Errorf("ops: let the service move %s: %w", r.from, err)
 	}
 	r.result.Native = &driver.MoveTask{}
 	for tick := time.NewTicker(moveLook); ; {
-		tasks, err := m.Moves(context.WithoutCancel(ctx), r.from)
+		tasks, err := do.Moves(context.WithoutCancel(ctx), r.from)
 		if err != nil {
 			return true, fmt.Errorf("ops: look at the task that moves %s: %w", r.from, err)
 		}
@@ -304,7 +304,7 @@ func (r *requeue) native(ctx context.Context, m driver.Mover) (began bool, err e
 		case <-ctx.Done():
 			tick.Stop()
 			if t := r.result.Native; t.Running {
-				return true, errors.Join(context.Cause(ctx), m.CancelMove(context.WithoutCancel(ctx), t.ID))
+				return true, errors.Join(context.Cause(ctx), do.CancelMove(context.WithoutCancel(ctx), t.ID))
 			}
 			return true, context.Cause(ctx)
 		}

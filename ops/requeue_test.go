@@ -420,6 +420,12 @@ type receiver interface {
 	driver.RawReader
 }
 
+func (f *faulty) Operations() driver.Operations {
+	do := f.Backend.Operations()
+	do.Return = f.Return
+	return do
+}
+
 func (f *faulty) Return(ctx context.Context, c driver.Channel, alone bool) (driver.Home, error) {
 	h, err := f.Backend.Return(ctx, c, alone)
 	h.Forwarder = faultySender{h.Forwarder, f}

@@ -32,8 +32,8 @@ func Rewind(ctx context.Context, b driver.Backend, channel string, o *RewindOpti
 	if o != nil {
 		opts = *o
 	}
-	rw, ok := b.(driver.Rewinder)
-	if !ok {
+	rewind := driver.OperationsOf(b).Rewind
+	if rewind == nil {
 		return r, errors.New("ops: this backend cannot rewind: a queue does not keep what is handled; only a log does " +
 			"(Kafka)")
 	}
@@ -47,7 +47,7 @@ func Rewind(ctx context.Context, b driver.Backend, channel string, o *RewindOpti
 			r.Delayed = depth.Delayed
 		}
 	}
-	if r.Partitions, err = rw.Rewind(ctx, r.Channel, opts.To, opts.Dry); err != nil {
+	if r.Partitions, err = rewind(ctx, r.Channel, opts.To, opts.Dry); err != nil {
 		return r, fmt.Errorf("ops: rewind: %w", err)
 	}
 	return r, nil

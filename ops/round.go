@@ -43,7 +43,7 @@ func (r *round) look(ctx context.Context, now time.Time) *View {
 // list reads the catalog. If that fails, the channels are those of before.
 func (r *round) list(ctx context.Context, now time.Time) {
 	r.listed = now
-	infos, err := r.s.catalog.Catalog(ctx)
+	infos, err := r.s.do.Catalog(ctx)
 	if r.err = err; err != nil {
 		return
 	}

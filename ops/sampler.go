@@ -39,9 +39,9 @@ type SamplerOptions struct {
 // Sampler looks at all channels of a backend at intervals, once for all who watch, and only while somebody does. It
 // remembers six hours of samples in less than 64 KiB a channel. It is safe for concurrent use.
 type Sampler struct {
-	b       driver.Backend
-	catalog driver.Cataloger
-	o       SamplerOptions
+	b  driver.Backend
+	do driver.Operations
+	o  SamplerOptions
 
 	mu       sync.Mutex
 	watchers int
@@ -103,11 +103,10 @@ func NewSampler(b driver.Backend, o *SamplerOptions) (*Sampler, error) {
 		return nil, fmt.Errorf("ops: SamplerOptions.Requests is %d: it must be at least %d a minute", s.o.Requests,
 			leastBudget)
 	}
-	var ok bool
-	if s.catalog, ok = b.(driver.Cataloger); !ok {
-		return nil, errors.New("ops: this backend cannot list channels: it is no driver.Cataloger")
+	if s.do = driver.OperationsOf(b); s.do.Catalog == nil {
+		return nil, fmt.Errorf("ops: %w", errNoCatalog)
 	}
-	if _, ok = b.(driver.Inspector); !ok {
+	if _, ok := b.(driver.Inspector); !ok {
 		return nil, errors.New("ops: this backend cannot count messages: it is no driver.Inspector")
 	}
 	return s, nil
@@ -211,8 +210,8 @@ func (s *Sampler) leave() {
 // run samples until ctx ends.
 func (s *Sampler) run(ctx context.Context) {
 	r := round{s: s}
-	if m, ok := s.b.(driver.Meter); ok && !s.o.NoRates {
-		r.rates = &rates{meter: m}
+	if s.do.Activity != nil && !s.o.NoRates {
+		r.rates = &rates{activity: s.do.Activity}
 	}
 	for ctx.Err() == nil {
 		begun := time.Now()

@@ -23,6 +23,12 @@ type looked struct {
 	fail               atomic.Bool
 }
 
+func (l *looked) Operations() driver.Operations {
+	do := l.Backend.Operations()
+	do.Catalog = l.Catalog
+	return do
+}
+
 func (l *looked) Catalog(ctx context.Context) ([]driver.ChannelInfo, error) {
 	l.catalogs.Add(1)
 	if l.fail.Load() {

@@ -126,48 +126,44 @@ func (s *sweeper) tell(ctx context.Context) error {
 
 // sweeper is one sweep.
 type sweeper struct {
-	o      SweepOptions
-	now    time.Time
-	b      sweepBackend
-	memory sweepMemory
-	facts  []*sweepFacts // of the owner's channels: queues, dead letters, exchanges
-	exist  map[driver.Channel]bool
-	known  map[string]time.Time        // since when, by address: those whose age the service does not tell
-	fed    map[driver.Channel][]string // the subscribers of exchanges
-	report SweepReport
-	mu     sync.Mutex // guards fed
+	o       SweepOptions
+	now     time.Time
+	do      driver.Operations
+	inspect driver.Inspector
+	memory  sweepMemory
+	facts   []*sweepFacts // of the owner's channels: queues, dead letters, exchanges
+	exist   map[driver.Channel]bool
+	known   map[string]time.Time        // since when, by address: those whose age the service does not tell
+	fed     map[driver.Channel][]string // the subscribers of exchanges
+	report  SweepReport
+	mu      sync.Mutex // guards fed
 }
 
-// sweepBackend is all that a sweep needs.
-type sweepBackend interface {
-	driver.Cataloger
-	driver.Meter
-	driver.Inspector
-	driver.Remover
-	driver.Snapshotter
-}
-
+// able checks that the backend can do all that a sweep needs.
 func (s *sweeper) able(b driver.Backend) error {
-	for name, able := range map[string]bool{
-		"Cataloger": is[driver.Cataloger](b), "Meter": is[driver.Meter](b), "Inspector": is[driver.Inspector](b),
-		"Remover": is[driver.Remover](b), "Snapshotter": is[driver.Snapshotter](b),
+	s.do = driver.OperationsOf(b)
+	inspect, inspects := b.(driver.Inspector)
+	for _, one := range []struct {
+		able bool
+		what string
+	}{
+		{s.do.Catalog != nil, "list its channels"},
+		{s.do.Activity != nil, "tell what has happened in them"},
+		{inspects, "count their messages"},
+		{s.do.Remove != nil, "remove them"},
+		{s.do.Snapshot != nil, "describe them so that they can be made again"},
 	} {
-		if !able {
-			return fmt.Errorf("ops: this backend cannot be swept: it is no driver.%s", name)
+		if !one.able {
+			return fmt.Errorf("ops: this backend cannot be swept: it cannot %s", one.what)
 		}
 	}
-	s.b = b.(sweepBackend)
+	s.inspect = inspect
 	return nil
-}
-
-func is[T any](b driver.Backend) bool {
-	_, ok := b.(T)
-	return ok
 }
 
 // look finds out all that decides.
 func (s *sweeper) look(ctx context.Context) error {
-	infos, err := s.b.Catalog(ctx)
+	infos, err := s.do.Catalog(ctx)
 	if err != nil {
 		return fmt.Errorf("ops: list the channels: %w", err)
 	}
@@ -269,10 +265,10 @@ func (s *sweeper) measure(ctx context.Context) error {
 			}
 		}
 	}
-	of, err := s.b.Activity(ctx, queues, s.now.Add(-SweepWindow))
+	of, err := s.do.Activity(ctx, queues, s.now.Add(-SweepWindow))
 	var days []driver.Activity
 	if err == nil {
-		days, err = s.b.Activity(ctx, exchanges, s.now.Add(-sweepDay))
+		days, err = s.do.Activity(ctx, exchanges, s.now.Add(-sweepDay))
 	}
 	if err != nil {
 		return fmt.Errorf("ops: ask what has happened in the channels: %w", err)
@@ -306,7 +302,7 @@ func (s *sweeper) subscriptions(ctx context.Context) {
 		if class, _ := f.classify(); class == SweepUsed {
 			return
 		}
-		snap, err := s.b.Snapshot(ctx, f.info.Channel)
+		snap, err := s.do.Snapshot(ctx, f.info.Channel)
 		f.othersErr = err
 		s.mu.Lock()
 		s.fed[f.info.Channel] = snap.Subscribers
@@ -333,7 +329,7 @@ func (s *sweeper) count(ctx context.Context) error {
 		}
 	}
 	inspect := func(f *sweepFacts) {
-		d, err := s.b.Inspect(ctx, f.info.Channel)
+		d, err := s.inspect.Inspect(ctx, f.info.Channel)
 		if err != nil {
 			f.depthErr = err
 			return

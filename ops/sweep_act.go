@@ -77,7 +77,7 @@ func (s *sweeper) due(ctx context.Context) (due map[string]bool, err error) {
 // remove deletes one channel, if what forbids it has not changed since the look.
 func (s *sweeper) remove(ctx context.Context, journal SweepJournal, f *SweepFinding) (SweepAction, error) {
 	ch := f.info.Channel
-	snap, err := s.b.Snapshot(ctx, ch)
+	snap, err := s.do.Snapshot(ctx, ch)
 	if gone(err) {
 		return SweepGone, nil
 	}
@@ -99,7 +99,7 @@ func (s *sweeper) remove(ctx context.Context, journal SweepJournal, f *SweepFind
 	case len(snap.Subscribers) > 0:
 		return SweepFailed, fmt.Errorf("it has subscriptions, the first is of %s", snap.Subscribers[0])
 	}
-	plan, err := s.b.Remove(ctx, ch, true)
+	plan, err := s.do.Remove(ctx, ch, true)
 	switch {
 	case gone(err):
 		return SweepGone, nil
@@ -113,7 +113,7 @@ func (s *sweeper) remove(ctx context.Context, journal SweepJournal, f *SweepFind
 		return SweepFailed, err
 	}
 	s.report.Journal = journal.String()
-	switch _, err := s.b.Remove(ctx, ch, false); {
+	switch _, err := s.do.Remove(ctx, ch, false); {
 	case gone(err):
 		return SweepGone, nil
 	case err != nil:

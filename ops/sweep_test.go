@@ -254,8 +254,10 @@ type elsewhere struct {
 	counts *local.Backend
 }
 
-func (e elsewhere) Activity(ctx context.Context, cs []driver.Channel, since time.Time) ([]driver.Activity, error) {
-	return e.counts.Activity(ctx, cs, since)
+func (e elsewhere) Operations() driver.Operations {
+	do := e.Backend.Operations()
+	do.Activity = e.counts.Operations().Activity
+	return do
 }
 
 // Where CloudWatch has counted nothing at all, everything is unknown, and nothing is deleted.
@@ -634,7 +636,8 @@ func TestSweepRefuses(t *testing.T) {
 	if _, err := ops.Sweep(t.Context(), shop(t), nil); err == nil || !strings.Contains(err.Error(), "cannot be swept") {
 		t.Errorf("%v", err)
 	}
-	if _, err := ops.Undo(t.Context(), shop(t), text); err == nil || !strings.Contains(err.Error(), "Snapshotter") {
+	if _, err := ops.Undo(t.Context(), shop(t), text); err == nil ||
+		!strings.Contains(err.Error(), "cannot make again") {
 		t.Errorf("%v", err)
 	}
 }

@@ -27,9 +27,9 @@ type UndoResult struct {
 // and subscriptions, and exchanges. Undo leaves existing channels as they are, so a second one changes nothing.
 // Messages do not come back; there were none. The error says what could not be made, and does not stop the rest.
 func Undo(ctx context.Context, b driver.Backend, journal []byte) ([]UndoResult, error) {
-	sn, ok := b.(driver.Snapshotter)
-	if !ok {
-		return nil, errors.New("ops: this backend cannot make again what was deleted: it is no driver.Snapshotter")
+	do := driver.OperationsOf(b)
+	if do.Restore == nil {
+		return nil, errors.New("ops: this backend cannot make again what was deleted")
 	}
 	lines, err := readSweepJournal(journal)
 	if err != nil {
@@ -43,7 +43,7 @@ func Undo(ctx context.Context, b driver.Backend, journal []byte) ([]UndoResult, 
 			if pass > 0 && errs[i] == nil {
 				continue
 			}
-			one, err := restore(ctx, sn, l.Deleting)
+			one, err := restore(ctx, do, l.Deleting)
 			r := UndoResult{Channel: l.Channel, Address: l.Address, Found: one.Found}
 			r.Made = append(results[i].Made, one.Made...)
 			if errs[i] = err; err != nil {
@@ -57,9 +57,9 @@ func Undo(ctx context.Context, b driver.Backend, journal []byte) ([]UndoResult, 
 	return results, errors.Join(errors.Join(errs...), ctx.Err())
 }
 
-func restore(ctx context.Context, sn driver.Snapshotter, data []byte) (r driver.Restored, err error) {
+func restore(ctx context.Context, do driver.Operations, data []byte) (r driver.Restored, err error) {
 	for n := 1; ; n++ {
-		one, err := sn.Restore(ctx, data)
+		one, err := do.Restore(ctx, data)
 		r.Made = append(r.Made, one.Made...)
 		r.Found = one.Found
 		later, _ := errors.AsType[*driver.Error](err)

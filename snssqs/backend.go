@@ -21,9 +21,8 @@ import (
 	"github.com/godwitmq/godwit/driver"
 )
 
-// Backend is a driver.Backend, driver.Provisioner, driver.Finder, driver.Inspector, driver.Cataloger, driver.Returner,
-// driver.Mover, driver.Pauser, driver.Purger, driver.Remover, driver.Snapshotter, driver.Meter and, on localaws,
-// driver.Peeker on Amazon SNS and SQS.
+// Backend is a driver.Backend, driver.Provisioner, driver.Finder, driver.Inspector and driver.Operator on Amazon SNS
+// and SQS.
 type Backend struct {
 	namespace    namespace
 	names        map[string]Resource
@@ -194,4 +193,14 @@ func noRetries(o *sqs.Options) {
 func noPublishRetries(o *sns.Options) {
 	o.Retryer = aws.NopRetryer{}
 	o.HTTPClient = withBodies(o.HTTPClient)
+}
+
+// Operations returns what an operator can do with the channels. Peek works on localaws only.
+func (b *Backend) Operations() driver.Operations {
+	return driver.Operations{
+		Catalog: b.Catalog, Activity: b.Activity, Peek: b.Peek, Return: b.Return,
+		Move: b.Move, Moves: b.Moves, CancelMove: b.CancelMove,
+		Purge: b.Purge, Remove: b.Remove, Snapshot: b.Snapshot, Restore: b.Restore,
+		Pause: b.Pause, Resume: b.Resume,
+	}
 }

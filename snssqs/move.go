@@ -20,7 +20,7 @@ const (
 	moveRunning, moveEnding = "RUNNING", "CANCELLING"
 )
 
-// Move implements driver.Mover by a task of SQS, which takes the messages of a dead-letter queue.
+// Move is driver.Operations.Move by a task of SQS, which takes the messages of a dead-letter queue.
 func (b *Backend) Move(ctx context.Context, from, to driver.Channel, perSecond int) error {
 	if err := b.open(); err != nil {
 		return err
@@ -51,7 +51,7 @@ func (b *Backend) Move(ctx context.Context, from, to driver.Channel, perSecond i
 	return nil
 }
 
-// Moves implements driver.Mover: the last ten tasks.
+// Moves is driver.Operations.Moves: the last ten tasks.
 func (b *Backend) Moves(ctx context.Context, from driver.Channel) ([]driver.MoveTask, error) {
 	if err := b.open(); err != nil {
 		return nil, err
@@ -79,7 +79,7 @@ func (b *Backend) Moves(ctx context.Context, from driver.Channel) ([]driver.Move
 	return tasks, nil
 }
 
-// CancelMove implements driver.Mover.
+// CancelMove is driver.Operations.CancelMove.
 func (b *Backend) CancelMove(ctx context.Context, task string) error {
 	if err := b.open(); err != nil {
 		return err

@@ -20,7 +20,7 @@ import (
 // peekPage is how many messages are requested at once: they may have a megabyte each.
 const peekPage = 100
 
-// Peek implements driver.Peeker on localaws only, by its page of a queue's messages. SQS itself has no such call, and
+// Peek is driver.Operations.Peek on localaws only, by its page of a queue's messages. SQS itself has no such call, and
 // there the error wraps errors.ErrUnsupported.
 func (b *Backend) Peek(
 	ctx context.Context, ch driver.Channel, from driver.PeekFrom, most int,

@@ -9,8 +9,8 @@ import (
 	"github.com/godwitmq/godwit/driver"
 )
 
-// Return implements driver.Returner: dead letters go back to the channel's own queue. No other consumer gets them, also
-// on an exchange, because they do not pass the topic.
+// Return is driver.Operations.Return: dead letters go back to the channel's own queue. No other consumer gets them,
+// also on an exchange, because they do not pass the topic.
 func (b *Backend) Return(ctx context.Context, dead driver.Channel, _ bool) (driver.Home, error) {
 	if err := b.open(); err != nil {
 		return driver.Home{}, err

@@ -20,6 +20,12 @@ import (
 // left is a backend with two orphans.
 type left struct{ *memdriver.Backend }
 
+func (l left) Operations() driver.Operations {
+	do := l.Backend.Operations()
+	do.Orphans = l.Orphans
+	return do
+}
+
 func (left) Orphans(context.Context, time.Time) ([]driver.Orphan, error) {
 	at := time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
 	orphan := func(topic, key string, size int64) driver.Orphan {

@@ -10,7 +10,9 @@ import (
 const countsWithin = 3 * time.Minute
 
 func activityCases() []testCase {
-	meters := need("a driver.Meter, in virtual time", func(h *Harness) bool { return h.Can.Meters && h.Bubble != nil })
+	meters := need("Operations.Activity, in virtual time", func(h *Harness) bool {
+		return h.Can.Meters && h.Bubble != nil
+	})
 	return []testCase{{
 		name: "activity/counts", needs: meters, run: activityCounts,
 		shows: "what was sent, received and deleted is counted or unknown, for several channels in their order",
@@ -26,7 +28,7 @@ func activityCases() []testCase {
 // activity asks for the activity of channels.
 func (k *kit) activity(since time.Time, cs ...driver.Channel) []driver.Activity {
 	k.Helper()
-	all, err := k.backend.(driver.Meter).Activity(k.ctx, cs, since)
+	all, err := k.do.Activity(k.ctx, cs, since)
 	if err != nil || len(all) != len(cs) {
 		k.Fatalf("the activity of %v: %v, %v", cs, all, err)
 	}
@@ -115,7 +117,7 @@ func activitySince(k *kit) {
 	e.put(bodies("c")...)
 	time.Sleep(countsWithin)
 	k.reads("what was sent since", k.activity(middle, e.ch)[0].Sent, 1)
-	m := k.backend.(driver.Meter)
+	m := k.do
 	if _, err := m.Activity(k.ctx, []driver.Channel{e.ch}, time.Now().Add(time.Hour)); err == nil {
 		k.Error("the activity since a time in the future was answered")
 	}

@@ -31,10 +31,11 @@ type breakage struct {
 	ensure  func(p driver.Provisioner, ctx context.Context, spec driver.ChannelSpec) error
 	list    func(all []driver.ChannelInfo) []driver.ChannelInfo
 	meter   func(all []driver.Activity) []driver.Activity
-	purge   func(p driver.Purger, ctx context.Context, ch driver.Channel, dry bool) (driver.Purged, error)
-	remove  func(r driver.Remover, ctx context.Context, ch driver.Channel, dry bool) (driver.Removed, error)
-	restore func(s driver.Snapshotter, ctx context.Context, data []byte) (driver.Restored, error)
-	pause   func(p driver.Pauser, ctx context.Context, ch driver.Channel, dry bool) (bool, error)
+	purge   func(do driver.Operations, ctx context.Context, ch driver.Channel, dry bool) (driver.Purged, error)
+	remove  func(do driver.Operations, ctx context.Context, ch driver.Channel, dry bool) (driver.Removed, error)
+	restore func(do driver.Operations, ctx context.Context, data []byte) (driver.Restored, error)
+	operate func(do *driver.Operations)
+	pause   func(do driver.Operations, ctx context.Context, ch driver.Channel, dry bool) (bool, error)
 }
 
 func breakages() map[string]breakage {
@@ -165,14 +166,14 @@ func breakages() map[string]breakage {
 		},
 		"a pause does nothing": {
 			seen: "pause/receive",
-			pause: func(p driver.Pauser, ctx context.Context, ch driver.Channel, _ bool) (bool, error) {
-				return p.Pause(ctx, ch, true)
+			pause: func(do driver.Operations, ctx context.Context, ch driver.Channel, _ bool) (bool, error) {
+				return do.Pause(ctx, ch, true)
 			},
 		},
 		"a dry pause pauses": {
 			seen: "pause/dry",
-			pause: func(p driver.Pauser, ctx context.Context, ch driver.Channel, _ bool) (bool, error) {
-				return p.Pause(ctx, ch, false)
+			pause: func(do driver.Operations, ctx context.Context, ch driver.Channel, _ bool) (bool, error) {
+				return do.Pause(ctx, ch, false)
 			},
 		},
 		"activity is of other channels": {
@@ -202,45 +203,51 @@ func breakages() map[string]breakage {
 		},
 		"a dry purge purges": {
 			seen: "purge/all",
-			purge: func(p driver.Purger, ctx context.Context, ch driver.Channel, _ bool) (driver.Purged, error) {
-				return p.Purge(ctx, ch, false)
+			purge: func(do driver.Operations, ctx context.Context, ch driver.Channel, _ bool) (driver.Purged, error) {
+				return do.Purge(ctx, ch, false)
 			},
 		},
 		"a purge does nothing": {
 			seen: "purge/all",
-			purge: func(p driver.Purger, ctx context.Context, ch driver.Channel, _ bool) (driver.Purged, error) {
-				return p.Purge(ctx, ch, true)
+			purge: func(do driver.Operations, ctx context.Context, ch driver.Channel, _ bool) (driver.Purged, error) {
+				return do.Purge(ctx, ch, true)
 			},
 		},
 		"dead letters are removed with their queue": {
 			seen: "remove/queue",
-			remove: func(r driver.Remover, ctx context.Context, ch driver.Channel, dry bool) (driver.Removed, error) {
-				done, err := r.Remove(ctx, ch, dry)
+			remove: func(do driver.Operations, ctx context.Context, ch driver.Channel, dry bool) (driver.Removed,
+				error,
+			) {
+				done, err := do.Remove(ctx, ch, dry)
 				if dead := ch; err == nil && !dry {
 					dead.DeadLetter = true
-					_, _ = r.Remove(ctx, dead, false)
+					_, _ = do.Remove(ctx, dead, false)
 				}
 				return done, err
 			},
 		},
 		"a restore makes nothing": {
 			seen: "snapshot/queue",
-			restore: func(driver.Snapshotter, context.Context, []byte) (r driver.Restored, err error) {
+			restore: func(driver.Operations, context.Context, []byte) (r driver.Restored, err error) {
 				return r, nil
 			},
 		},
 		"a restore does not subscribe": {
 			seen: "snapshot/exchange",
-			restore: func(s driver.Snapshotter, ctx context.Context, data []byte) (driver.Restored, error) {
-				return s.Restore(ctx, bytes.ReplaceAll(data, []byte(`"subscription"`), []byte(`"none"`)))
+			restore: func(do driver.Operations, ctx context.Context, data []byte) (driver.Restored, error) {
+				return do.Restore(ctx, bytes.ReplaceAll(data, []byte(`"subscription"`), []byte(`"none"`)))
 			},
 		},
 		"provisioning resumes": {
 			seen: "pause/provision",
 			ensure: func(p driver.Provisioner, ctx context.Context, spec driver.ChannelSpec) error {
-				_, _ = p.(driver.Pauser).Resume(ctx, spec.Channel, false)
+				_, _ = driver.OperationsOf(p.(driver.Backend)).Resume(ctx, spec.Channel, false)
 				return p.Ensure(ctx, spec)
 			},
+		},
+		"an operation is lost": {
+			seen:    "operations/complete",
+			operate: func(do *driver.Operations) { do.Resume = nil },
 		},
 		"filters are ignored": {seen: "exchange/filter", receive: nil},
 		"discards are secret": {seen: "exchange/discarded", receive: nil},
@@ -363,58 +370,45 @@ func (k *brokenBackend) Inspect(ctx context.Context, ch driver.Channel) (driver.
 	return k.Backend.(driver.Inspector).Inspect(ctx, ch)
 }
 
-func (k *brokenBackend) Catalog(ctx context.Context) ([]driver.ChannelInfo, error) {
-	all, err := k.Backend.(driver.Cataloger).Catalog(ctx)
+func (k *brokenBackend) Operations() driver.Operations {
+	inner := driver.OperationsOf(k.Backend)
+	do := inner
 	if k.b.list != nil {
-		all = k.b.list(all)
+		do.Catalog = func(ctx context.Context) ([]driver.ChannelInfo, error) {
+			all, err := inner.Catalog(ctx)
+			return k.b.list(all), err
+		}
 	}
-	return all, err
-}
-
-func (k *brokenBackend) Pause(ctx context.Context, ch driver.Channel, dry bool) (bool, error) {
-	if k.b.pause != nil {
-		return k.b.pause(k.Backend.(driver.Pauser), ctx, ch, dry)
-	}
-	return k.Backend.(driver.Pauser).Pause(ctx, ch, dry)
-}
-
-func (k *brokenBackend) Activity(ctx context.Context, cs []driver.Channel, since time.Time) ([]driver.Activity,
-	error,
-) {
-	all, err := k.Backend.(driver.Meter).Activity(ctx, cs, since)
 	if k.b.meter != nil {
-		all = k.b.meter(all)
+		do.Activity = func(ctx context.Context, cs []driver.Channel, since time.Time) ([]driver.Activity, error) {
+			all, err := inner.Activity(ctx, cs, since)
+			return k.b.meter(all), err
+		}
 	}
-	return all, err
-}
-
-func (k *brokenBackend) Purge(ctx context.Context, ch driver.Channel, dry bool) (driver.Purged, error) {
+	if k.b.pause != nil {
+		do.Pause = func(ctx context.Context, ch driver.Channel, dry bool) (bool, error) {
+			return k.b.pause(inner, ctx, ch, dry)
+		}
+	}
 	if k.b.purge != nil {
-		return k.b.purge(k.Backend.(driver.Purger), ctx, ch, dry)
+		do.Purge = func(ctx context.Context, ch driver.Channel, dry bool) (driver.Purged, error) {
+			return k.b.purge(inner, ctx, ch, dry)
+		}
 	}
-	return k.Backend.(driver.Purger).Purge(ctx, ch, dry)
-}
-
-func (k *brokenBackend) Remove(ctx context.Context, ch driver.Channel, dry bool) (driver.Removed, error) {
 	if k.b.remove != nil {
-		return k.b.remove(k.Backend.(driver.Remover), ctx, ch, dry)
+		do.Remove = func(ctx context.Context, ch driver.Channel, dry bool) (driver.Removed, error) {
+			return k.b.remove(inner, ctx, ch, dry)
+		}
 	}
-	return k.Backend.(driver.Remover).Remove(ctx, ch, dry)
-}
-
-func (k *brokenBackend) Snapshot(ctx context.Context, ch driver.Channel) (driver.Snapshot, error) {
-	return k.Backend.(driver.Snapshotter).Snapshot(ctx, ch)
-}
-
-func (k *brokenBackend) Restore(ctx context.Context, data []byte) (driver.Restored, error) {
 	if k.b.restore != nil {
-		return k.b.restore(k.Backend.(driver.Snapshotter), ctx, data)
+		do.Restore = func(ctx context.Context, data []byte) (driver.Restored, error) {
+			return k.b.restore(inner, ctx, data)
+		}
 	}
-	return k.Backend.(driver.Snapshotter).Restore(ctx, data)
-}
-
-func (k *brokenBackend) Resume(ctx context.Context, ch driver.Channel, dry bool) (bool, error) {
-	return k.Backend.(driver.Pauser).Resume(ctx, ch, dry)
+	if k.b.operate != nil {
+		k.b.operate(&do)
+	}
+	return do
 }
 
 func (k *brokenBackend) Sender(ctx context.Context, to driver.Channel) (driver.Sender, error) {

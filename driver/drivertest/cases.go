@@ -13,7 +13,8 @@ func cases() []testCase {
 	var all []testCase
 	for _, part := range [][]testCase{
 		sendCases(), receiveCases(), settleCases(), leaseCases(), orderCases(),
-		rejectCases(), repeatCases(), exchangeCases(), largeCases(), provisionCases(), catalogCases(), rewindCases(),
+		rejectCases(), repeatCases(), exchangeCases(), largeCases(), provisionCases(), operationsCases(),
+		catalogCases(), rewindCases(),
 		pauseCases(), purgeCases(), removeCases(), snapshotCases(), activityCases(), forwardCases(),
 		peekCases(), orphansCases(),
 		closeCases(), transformCases(),

@@ -11,14 +11,14 @@ func catalogCases() []testCase {
 		name:  "catalog/channels",
 		shows: "the catalog lists queues, exchanges and dead letters that were provisioned, once each",
 		run:   catalogChannels,
-		needs: need("a driver.Cataloger and a driver.Provisioner", func(h *Harness) bool {
+		needs: need("Operations.Catalog and a driver.Provisioner", func(h *Harness) bool {
 			return h.Can.Lists && h.Can.Provisions && h.Can.DeadLetters && h.Can.Exchanges
 		}),
 	}, {
 		name:  "catalog/empty",
 		shows: "a look at a channel that does not exist does not create it",
 		run:   catalogEmpty,
-		needs: need("a driver.Cataloger and a driver.Inspector", func(h *Harness) bool {
+		needs: need("Operations.Catalog and a driver.Inspector", func(h *Harness) bool {
 			return h.Can.Lists && h.Can.Inspects
 		}),
 	}}
@@ -27,7 +27,7 @@ func catalogCases() []testCase {
 // listed are the names of the listed channels whose names are among wanted.
 func (k *kit) listed(wanted ...string) (names []string) {
 	k.Helper()
-	all, err := k.backend.(driver.Cataloger).Catalog(k.ctx)
+	all, err := k.do.Catalog(k.ctx)
 	if err != nil {
 		k.Fatal(err)
 	}

@@ -312,11 +312,7 @@ func (e *end) die(letters *end, d driver.Delivery) driver.Delivery {
 // home opens the way back for the dead letters of a channel.
 func (k *kit) home(dead driver.Channel, alone bool) driver.Home {
 	k.Helper()
-	r, ok := k.backend.(driver.Returner)
-	if !ok {
-		k.Fatal("the backend is no driver.Returner")
-	}
-	h, err := r.Return(k.ctx, dead, alone)
+	h, err := k.do.Return(k.ctx, dead, alone)
 	if err != nil {
 		k.Fatalf("open the way back from %s: %v", dead, err)
 	}
@@ -389,7 +385,7 @@ func returnAlone(k *kit) {
 
 func returnMissing(k *kit) {
 	dead := driver.Channel{Queue: "neverwas", DeadLetter: true}
-	_, err := k.backend.(driver.Returner).Return(k.ctx, dead, false)
+	_, err := k.do.Return(k.ctx, dead, false)
 	if err == nil || driver.ClassOf(err) != driver.NotFound {
 		k.Errorf("the way back from %s: %v, want an error of class %s", dead, err, driver.NotFound)
 	}

@@ -39,21 +39,21 @@ type Abilities struct {
 	TellsOrder  bool // and reports whether the dead letters are ordered
 	Exchanges   bool // one-to-many channels
 	Inspects    bool // is a driver.Inspector
-	Lists       bool // is a driver.Cataloger
-	Rewinds     bool // is a driver.Rewinder
-	Forwards    bool // its Senders are driver.Forwarders, its Receivers driver.RawReaders; is a driver.Returner
+	Lists       bool // has Operations.Catalog
+	Rewinds     bool // has Operations.Rewind
+	Forwards    bool // its Senders are driver.Forwarders, its Receivers driver.RawReaders; has Operations.Return
 	ToOneQueue  bool // a message can be sent to one queue of an exchange alone
-	Peeks       bool // is a driver.Peeker
-	Pauses      bool // is a driver.Pauser
-	Purges      bool // is a driver.Purger
-	Removes     bool // is a driver.Remover
-	Snapshots   bool // is a driver.Snapshotter
-	Meters      bool // is a driver.Meter
+	Peeks       bool // has Operations.Peek
+	Pauses      bool // has Operations.Pause
+	Purges      bool // has Operations.Purge
+	Removes     bool // has Operations.Remove
+	Snapshots   bool // has Operations.Snapshot
+	Meters      bool // has Operations.Activity
 	Transforms  bool // is a driver.Transformer
 	LongPolls   bool // a Receive returns as soon as a message is sent
 	Large       bool // a large body travels in a driver.Store
 	KeepsBodies bool // and is not deleted with its message, since others may read it
-	Orphans     bool // is a driver.OrphanFinder
+	Orphans     bool // has Operations.Orphans
 }
 
 // Faults are functions that decide the outcome of the next call of Send, Settle or Receive, once.

@@ -23,6 +23,7 @@ type kit struct {
 	h       *Harness
 	ctx     context.Context
 	backend driver.Backend
+	do      driver.Operations
 	opened  []interface{ Close(context.Context) error }
 }
 
@@ -36,7 +37,8 @@ type end struct {
 
 func newKit(t testing.TB, h *Harness) *kit {
 	t.Helper()
-	return &kit{TB: t, h: h, ctx: t.Context(), backend: h.Open(t)}
+	b := h.Open(t)
+	return &kit{TB: t, h: h, ctx: t.Context(), backend: b, do: driver.OperationsOf(b)}
 }
 
 // closeAll closes what the case has opened.

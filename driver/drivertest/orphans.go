@@ -11,7 +11,7 @@ func orphansCases() []testCase {
 		name:  "orphans/pointed",
 		shows: "the body of a message that was never sent is an orphan; those of waiting, done and rejected ones are not",
 		run:   orphansPointed,
-		needs: need("a driver.OrphanFinder", func(h *Harness) bool { return h.Can.Orphans && h.Can.DeadLetters }),
+		needs: need("Operations.Orphans", func(h *Harness) bool { return h.Can.Orphans && h.Can.DeadLetters }),
 	}}
 }
 
@@ -43,7 +43,7 @@ func orphansPointed(k *kit) {
 // orphans checks how many orphans there are.
 func (k *kit) orphans(want int, before time.Time) []driver.Orphan {
 	k.Helper()
-	all, err := k.backend.(driver.OrphanFinder).Orphans(k.ctx, before)
+	all, err := k.do.Orphans(k.ctx, before)
 	if err != nil {
 		k.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 func pauseCases() []testCase {
-	pauses := need("a driver.Pauser and a driver.Provisioner", func(h *Harness) bool {
+	pauses := need("Operations.Pause and a driver.Provisioner", func(h *Harness) bool {
 		return h.Can.Pauses && h.Can.Provisions
 	})
 	return []testCase{{
@@ -29,7 +29,7 @@ func pauseCases() []testCase {
 // pause pauses or resumes a channel.
 func (k *kit) pause(ch driver.Channel, on, dry, changes bool) {
 	k.Helper()
-	p := k.backend.(driver.Pauser)
+	p := k.do
 	do, what := p.Resume, "resume"
 	if on {
 		do, what = p.Pause, "pause"
@@ -85,7 +85,7 @@ func (k *kit) pausedInCatalog(ch driver.Channel, want bool) {
 	if !k.h.Can.Lists {
 		return
 	}
-	all, err := k.backend.(driver.Cataloger).Catalog(k.ctx)
+	all, err := k.do.Catalog(k.ctx)
 	if err != nil {
 		k.Fatal(err)
 	}
@@ -109,7 +109,7 @@ func pauseProvision(k *kit) {
 }
 
 func pauseRefused(k *kit) {
-	p := k.backend.(driver.Pauser)
+	p := k.do
 	_, err := p.Pause(k.ctx, driver.Channel{Queue: "none"}, false)
 	if driver.ClassOf(err) != driver.NotFound || err == nil {
 		k.Errorf("pause a channel that does not exist: %v, want it of class %s", err, driver.NotFound)

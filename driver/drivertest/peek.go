@@ -9,7 +9,7 @@ import (
 )
 
 func peekCases() []testCase {
-	peeks := need("a driver.Peeker", func(h *Harness) bool { return h.Can.Peeks })
+	peeks := need("Operations.Peek", func(h *Harness) bool { return h.Can.Peeks })
 	return []testCase{
 		{
 			name:  "peek/untouched",
@@ -34,7 +34,7 @@ func peekCases() []testCase {
 
 func (k *kit) peek(ch driver.Channel, from driver.PeekFrom, most int) []driver.Peeked {
 	k.Helper()
-	ps, err := k.backend.(driver.Peeker).Peek(k.ctx, ch, from, most)
+	ps, err := k.do.Peek(k.ctx, ch, from, most)
 	if err != nil {
 		k.Fatalf("peek at %s: %v", ch, err)
 	}
@@ -101,13 +101,13 @@ func peekPositions(k *kit) {
 }
 
 func peekMissing(k *kit) {
-	_, err := k.backend.(driver.Peeker).Peek(k.ctx, driver.Channel{Queue: "unpeeked"}, driver.PeekFrom{}, 1)
+	_, err := k.do.Peek(k.ctx, driver.Channel{Queue: "unpeeked"}, driver.PeekFrom{}, 1)
 	if err == nil || driver.ClassOf(err) != driver.NotFound {
 		k.Errorf("a channel that does not exist: %v, want an error of class %s", err, driver.NotFound)
 	}
 	e := k.queue("peekmissing", false)
 	e.put(bodies("x")...)
-	_, err = k.backend.(driver.Peeker).Peek(k.ctx, e.ch, driver.PeekFrom{ID: "none"}, 1)
+	_, err = k.do.Peek(k.ctx, e.ch, driver.PeekFrom{ID: "none"}, 1)
 	if err == nil || driver.ClassOf(err) != driver.NotFound {
 		k.Errorf("an id that does not exist: %v, want an error of class %s", err, driver.NotFound)
 	}

@@ -7,28 +7,28 @@ func purgeCases() []testCase {
 		name:  "purge/all",
 		shows: "a purge deletes all messages of the channel, and nothing of others; a dry run counts them",
 		run:   purgeAll,
-		needs: need("a driver.Purger and a driver.Inspector", func(h *Harness) bool {
+		needs: need("Operations.Purge and a driver.Inspector", func(h *Harness) bool {
 			return h.Can.Purges && h.Can.Inspects
 		}),
 	}, {
 		name:  "purge/deadletters",
 		shows: "dead letters are purged apart from their channel",
 		run:   purgeDeadLetters,
-		needs: need("a driver.Purger and dead letters", func(h *Harness) bool {
+		needs: need("Operations.Purge and dead letters", func(h *Harness) bool {
 			return h.Can.Purges && h.Can.DeadLetters
 		}),
 	}, {
 		name:  "purge/refused",
 		shows: "a channel that does not exist, and an exchange, cannot be purged",
 		run:   purgeRefused,
-		needs: need("a driver.Purger", func(h *Harness) bool { return h.Can.Purges }),
+		needs: need("Operations.Purge", func(h *Harness) bool { return h.Can.Purges }),
 	}}
 }
 
 // purge purges a channel.
 func (k *kit) purge(ch driver.Channel, dry bool, want int64) {
 	k.Helper()
-	p, err := k.backend.(driver.Purger).Purge(k.ctx, ch, dry)
+	p, err := k.do.Purge(k.ctx, ch, dry)
 	if err != nil || p.Messages != want || len(p.Others) > 0 {
 		k.Fatalf("purge %s (dry %v): %+v, %v, want %d messages and no others", ch, dry, p, err, want)
 	}
@@ -67,7 +67,7 @@ func purgeDeadLetters(k *kit) {
 }
 
 func purgeRefused(k *kit) {
-	p := k.backend.(driver.Purger)
+	p := k.do
 	_, err := p.Purge(k.ctx, driver.Channel{Queue: "none"}, false)
 	if err == nil || driver.ClassOf(err) != driver.NotFound {
 		k.Errorf("purge a channel that does not exist: %v, want it of class %s", err, driver.NotFound)

@@ -13,28 +13,28 @@ func removeCases() []testCase {
 		name:  "remove/queue",
 		shows: "a queue is removed alone, then its dead letters; a dry run removes nothing",
 		run:   removeQueue,
-		needs: need("a driver.Remover, a driver.Cataloger, a driver.Provisioner and dead letters", removes),
+		needs: need("Operations.Remove, Operations.Catalog, a driver.Provisioner and dead letters", removes),
 	}, {
 		name:  "remove/exchange",
 		shows: "an exchange is removed only when its queues are; a removed queue gets nothing more",
 		run:   removeExchange,
-		needs: need("a driver.Remover, a driver.Cataloger, a driver.Provisioner, dead letters and exchanges",
+		needs: need("Operations.Remove, Operations.Catalog, a driver.Provisioner, dead letters and exchanges",
 			func(h *Harness) bool { return removes(h) && h.Can.Exchanges }),
 	}, {
 		name:  "remove/none",
 		shows: "a channel that does not exist cannot be removed",
 		run:   removeNone,
-		needs: need("a driver.Remover", func(h *Harness) bool { return h.Can.Removes }),
+		needs: need("Operations.Remove", func(h *Harness) bool { return h.Can.Removes }),
 	}}
 }
 
 // remove removes a channel.
 func (k *kit) remove(ch driver.Channel, dry bool) driver.Removed {
 	k.Helper()
-	r, err := k.backend.(driver.Remover).Remove(k.ctx, ch, dry)
+	r, err := k.do.Remove(k.ctx, ch, dry)
 	for try := 0; err != nil && driver.ClassOf(err).Passing() && try < 10; try++ { // a new broker may need a moment
 		time.Sleep(time.Second)
-		r, err = k.backend.(driver.Remover).Remove(k.ctx, ch, dry)
+		r, err = k.do.Remove(k.ctx, ch, dry)
 	}
 	if err != nil || len(r.Resources) == 0 {
 		k.Fatalf("remove %s (dry %v): %+v, %v", ch, dry, r, err)
@@ -87,7 +87,7 @@ func removeExchange(k *kit) {
 	}
 	k.closeAll()
 	whole := driver.Channel{Exchange: "removed"}
-	_, err := k.backend.(driver.Remover).Remove(k.ctx, whole, false)
+	_, err := k.do.Remove(k.ctx, whole, false)
 	if err == nil || driver.ClassOf(err) != driver.Permanent {
 		k.Fatalf("remove an exchange with queues: %v, want an error of class %s", err, driver.Permanent)
 	}
@@ -115,7 +115,7 @@ func deadOf(ch driver.Channel) driver.Channel {
 func removeNone(k *kit) {
 	for _, ch := range []driver.Channel{{Queue: "none"}, {Exchange: "none"}, {Queue: "none", DeadLetter: true}} {
 		if k.h.Can.Exchanges || ch.Exchange == "" {
-			_, err := k.backend.(driver.Remover).Remove(k.ctx, ch, false)
+			_, err := k.do.Remove(k.ctx, ch, false)
 			if err == nil || driver.ClassOf(err) != driver.NotFound {
 				k.Errorf("remove %s, which does not exist: %v, want it of class %s", ch, err, driver.NotFound)
 			}

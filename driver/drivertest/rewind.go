@@ -7,7 +7,7 @@ func rewindCases() []testCase {
 		name:  "rewind/start",
 		shows: "after a rewind, finished messages are delivered again; a dry run and a refused rewind change nothing",
 		run:   rewindStart,
-		needs: need("a driver.Rewinder", func(h *Harness) bool { return h.Can.Rewinds }),
+		needs: need("Operations.Rewind", func(h *Harness) bool { return h.Can.Rewinds }),
 	}}
 }
 
@@ -48,5 +48,5 @@ func rewindStart(k *kit) {
 
 // rewind rewinds a channel to its start.
 func (k *kit) rewind(ch driver.Channel, dry bool) ([]driver.PartitionRewind, error) {
-	return k.backend.(driver.Rewinder).Rewind(k.ctx, ch, driver.Position{From: driver.FromStart}, dry)
+	return k.do.Rewind(k.ctx, ch, driver.Position{From: driver.FromStart}, dry)
 }

@@ -17,25 +17,25 @@ func snapshotCases() []testCase {
 		name:  "snapshot/queue",
 		shows: "a removed queue is made again, with its dead letters and tags; a second restore changes nothing",
 		run:   snapshotQueue,
-		needs: need("a driver.Snapshotter, a driver.Remover, a driver.Provisioner and dead letters", able),
+		needs: need("Operations.Snapshot, Operations.Remove, a driver.Provisioner and dead letters", able),
 	}, {
 		name:  "snapshot/exchange",
 		shows: "a removed exchange and its queue are made again, with the filter of the queue",
 		run:   snapshotExchange,
-		needs: need("a driver.Snapshotter, a driver.Remover, a driver.Provisioner, dead letters and exchanges",
+		needs: need("Operations.Snapshot, Operations.Remove, a driver.Provisioner, dead letters and exchanges",
 			func(h *Harness) bool { return able(h) && h.Can.Exchanges }),
 	}, {
 		name:  "snapshot/none",
 		shows: "a channel that does not exist has no snapshot; a text that is none cannot be restored",
 		run:   snapshotNone,
-		needs: need("a driver.Snapshotter", func(h *Harness) bool { return h.Can.Snapshots }),
+		needs: need("Operations.Snapshot", func(h *Harness) bool { return h.Can.Snapshots }),
 	}}
 }
 
 // snapshot takes a snapshot of a channel.
 func (k *kit) snapshot(ch driver.Channel) driver.Snapshot {
 	k.Helper()
-	s, err := k.backend.(driver.Snapshotter).Snapshot(k.ctx, ch)
+	s, err := k.do.Snapshot(k.ctx, ch)
 	if err != nil || s.Address == "" || len(s.Data) == 0 {
 		k.Fatalf("snapshot of %s: %+v, %v", ch, s, err)
 	}
@@ -46,7 +46,7 @@ func (k *kit) snapshot(ch driver.Channel) driver.Snapshot {
 func (k *kit) restore(s driver.Snapshot) driver.Restored {
 	k.Helper()
 	for range 3 {
-		r, err := k.backend.(driver.Snapshotter).Restore(k.ctx, s.Data)
+		r, err := k.do.Restore(k.ctx, s.Data)
 		if err == nil {
 			return r
 		}
@@ -125,7 +125,7 @@ func snapshotExchange(k *kit) {
 }
 
 func snapshotNone(k *kit) {
-	sn := k.backend.(driver.Snapshotter)
+	sn := k.do
 	for _, ch := range []driver.Channel{{Queue: "none"}, {Exchange: "none"}, {Queue: "none", DeadLetter: true}} {
 		if k.h.Can.Exchanges || ch.Exchange == "" {
 			if s, err := sn.Snapshot(k.ctx, ch); err == nil || driver.ClassOf(err) != driver.NotFound {

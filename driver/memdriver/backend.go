@@ -21,8 +21,7 @@ type Options struct {
 	Batch int
 }
 
-// Backend is a driver.Backend, driver.Provisioner, driver.Finder, driver.Inspector, driver.Cataloger, driver.Pauser,
-// driver.Purger, driver.Remover, driver.Returner and driver.Peeker in memory.
+// Backend is a driver.Backend, driver.Provisioner, driver.Finder, driver.Inspector and driver.Operator in memory.
 type Backend struct {
 	o Options
 
@@ -271,4 +270,12 @@ func notFound(format string, args ...any) error {
 // permanent returns an error that repeating the call cannot help.
 func permanent(format string, args ...any) error {
 	return &driver.Error{Class: driver.Permanent, Err: fmt.Errorf(format, args...)}
+}
+
+// Operations returns what an operator can do with the channels.
+func (b *Backend) Operations() driver.Operations {
+	return driver.Operations{
+		Catalog: b.Catalog, Peek: b.Peek, Return: b.Return, Purge: b.Purge, Remove: b.Remove,
+		Pause: b.Pause, Resume: b.Resume,
+	}
 }

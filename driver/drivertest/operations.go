@@ -1,0 +1,42 @@
+package drivertest
+
+func operationsCases() []testCase {
+	return []testCase{{
+		name:  "operations/complete",
+		shows: "a backend has the operations of its abilities, and none without those that belong to it",
+		run:   operationsComplete,
+	}}
+}
+
+func operationsComplete(k *kit) {
+	do, can := k.do, k.h.Can
+	for _, one := range []struct {
+		name       string
+		able, has  bool
+		partner    string // the operation that belongs to it
+		hasPartner bool
+	}{
+		{"Catalog", can.Lists, do.Catalog != nil, "", true},
+		{"Activity", can.Meters, do.Activity != nil, "", true},
+		{"Peek", can.Peeks, do.Peek != nil, "", true},
+		{"Return", can.Forwards && can.DeadLetters, do.Return != nil, "", true},
+		{"Purge", can.Purges, do.Purge != nil, "", true},
+		{"Remove", can.Removes, do.Remove != nil, "", true},
+		{"Rewind", can.Rewinds, do.Rewind != nil, "", true},
+		{"Orphans", can.Orphans, do.Orphans != nil, "", true},
+		{"Snapshot", can.Snapshots, do.Snapshot != nil, "Restore", do.Restore != nil},
+		{"Restore", can.Snapshots, do.Restore != nil, "Snapshot", do.Snapshot != nil},
+		{"Pause", can.Pauses, do.Pause != nil, "Resume", do.Resume != nil},
+		{"Resume", can.Pauses, do.Resume != nil, "Pause", do.Pause != nil},
+		{"Move", false, do.Move != nil, "Moves", do.Moves != nil},
+		{"Moves", false, do.Moves != nil, "CancelMove", do.CancelMove != nil},
+		{"CancelMove", false, do.CancelMove != nil, "Move", do.Move != nil},
+	} {
+		if one.able && !one.has {
+			k.Errorf("Harness.Can says that the backend has Operations.%s, which is nil", one.name)
+		}
+		if one.has && !one.hasPartner {
+			k.Errorf("the backend has Operations.%s, and not Operations.%s", one.name, one.partner)
+		}
+	}
+}
