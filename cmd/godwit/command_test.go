@@ -61,6 +61,8 @@ func TestCalls(t *testing.T) {
 		"alerts-stray":    {"alerts", "orders"},
 		"help-peek":       {"peek", "--help"},
 		"help-requeue":    {"requeue", "--help"},
+		"help-run":        {"run", "--help"},
+		"help-send":       {"send", "--help"},
 		"help-export":     {"export", "--help"},
 		"help-import":     {"import", "--help"},
 		"peek-since":      {"peek", "orders", "--since", "yesterday"},

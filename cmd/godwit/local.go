@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/godwitmq/godwit/cmd/godwit/internal/faults"
 	"github.com/godwitmq/godwit/localaws"
 )
 
@@ -124,7 +125,7 @@ func (o *localOptions) server(errOut io.Writer) (*localaws.Server, error) {
 	if _, _, err := net.SplitHostPort(o.addr); err != nil {
 		return nil, fmt.Errorf("--addr %q is not of the form host:port, like %s", o.addr, defaultAddr)
 	}
-	faults, err := newLocalFaults(o.latencies, o.failures, o.random)
+	rules, err := faults.New(o.latencies, o.failures, o.random)
 	if err != nil {
 		return nil, err
 	}
@@ -139,7 +140,7 @@ func (o *localOptions) server(errOut io.Writer) (*localaws.Server, error) {
 
 		AllowHosts: o.hosts, AllowOrigins: o.origins, AllowEndpoints: o.endpoints,
 
-		RealisticWaits: o.waits, LenientPolicies: o.lenient, Control: faults.control(), Stop: o.stop,
+		RealisticWaits: o.waits, LenientPolicies: o.lenient, Control: rules.Control(), Stop: o.stop,
 	}
 	if o.requests {
 		options.Requests = logger

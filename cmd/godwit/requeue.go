@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/godwitmq/godwit/cmd/godwit/internal/jq"
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/ops"
 )
@@ -80,11 +81,11 @@ func (o *requeueOptions) read(channel string) error {
 		return err
 	}
 	if o.edit != "" {
-		e, err := parseExpression("--edit", o.edit)
+		e, err := jq.Parse("--edit", o.edit)
 		if err != nil {
 			return err
 		}
-		o.requeue.Edit = e.edit
+		o.requeue.Edit = e.Edit
 	}
 	switch r := &o.requeue; {
 	case r.Most < 0:

@@ -26,7 +26,8 @@ func newRoot() *cobra.Command {
 		CompletionOptions:          cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
 	root.SetFlagErrorFunc(usage)
-	root.AddCommand(newDemo(), newLocal(), newLs(), newPeek(), newRequeue(), newExport(), newImport(), newOrphans(),
+	root.AddCommand(newDemo(), newLocal(), newLs(), newSend(), newRun(), newPeek(), newRequeue(), newExport(),
+		newImport(), newOrphans(),
 		newPause(), newResume(), newPurge(), newRewind(), newHealth(), newDemand(), newAlerts(), newSweep(),
 		newVersion())
 	return root

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/godwitmq/godwit/cmd/godwit/internal/jq"
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/ops"
 )
@@ -113,10 +114,10 @@ func (s *selection) ops() (ops.Selection, error) {
 	if s.body == "" {
 		return out, nil
 	}
-	e, err := parseExpression("--body", s.body)
+	e, err := jq.Parse("--body", s.body)
 	if err != nil {
 		return out, err
 	}
-	out.Body = e.selects
+	out.Body = e.Selects
 	return out, nil
 }

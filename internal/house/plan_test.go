@@ -146,7 +146,11 @@ var plan = []room{
 	{path: "localaws/tagging", ours: []string{"localaws/sns", "localaws/sqs", "localaws/wire"}},
 	{path: "localaws/wire", ours: []string{"localaws/clock", "localaws/random"}, others: []string{cborV2}},
 
-	{path: "cmd/godwit", ours: []string{"..."}, others: []string{cobra, xterm, "github.com/itchyny/gojq"}},
+	{path: "cmd/godwit", ours: []string{"..."}, others: []string{cobra, xterm}},
+	{path: "cmd/godwit/internal/compose", ours: []string{".", "driver"}},
+	{path: "cmd/godwit/internal/faults", ours: []string{"localaws", "localaws/wire"}},
+	{path: "cmd/godwit/internal/jq", others: []string{"github.com/itchyny/gojq"}},
+	{path: "cmd/godwit/internal/worker", ours: []string{".", "internal/backoff"}},
 	{path: "cmd/godwit/internal/demo", ours: []string{"..."}},
 	{path: "cmd/godwit-lambda", ours: []string{"..."}, others: []string{awsSDK, lambdaSDK}},
 	{path: "cmd/internal/operator", ours: []string{"driver", "ops", "s3store", "snssqs"}},

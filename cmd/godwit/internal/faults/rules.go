@@ -1,4 +1,4 @@
-package main
+package faults
 
 import (
 	"context"
@@ -15,8 +15,8 @@ import (
 	"github.com/godwitmq/godwit/localaws/wire"
 )
 
-// localFaults are the latencies and the failures of `godwit local`.
-type localFaults struct {
+// Rules are the latencies and the failures, by action.
+type Rules struct {
 	latencies []latencyRule
 	failures  []failureRule
 
@@ -39,12 +39,12 @@ type failureRule struct {
 // actionForm is the form of the name of an action, of all of a service, or of all.
 var actionForm = regexp.MustCompile(`^(\*|[a-z0-9]+\.(\*|[A-Za-z0-9]+))$`)
 
-// newLocalFaults parses the flags. seed repeats the choices; 0: a random one.
-func newLocalFaults(latencies, failures []string, seed uint64) (*localFaults, error) {
+// New parses the values of the flags. seed repeats the choices; 0: a random one.
+func New(latencies, failures []string, seed uint64) (*Rules, error) {
 	for seed == 0 {
 		seed = rand.Uint64()
 	}
-	f := &localFaults{random: rand.New(rand.NewPCG(seed, seed))}
+	f := &Rules{random: rand.New(rand.NewPCG(seed, seed))}
 	for _, text := range latencies {
 		r, err := parseLatency(text)
 		if err != nil {
@@ -104,15 +104,15 @@ func splitRule(text string) (action, value string, err error) {
 	return action, value, nil
 }
 
-// control returns the function for the server; nil: no call is affected.
-func (f *localFaults) control() func(context.Context, *localaws.Request) localaws.Outcome {
+// Control returns the function for the server; nil: no call is affected.
+func (f *Rules) Control() func(context.Context, *localaws.Request) localaws.Outcome {
 	if len(f.latencies)+len(f.failures) == 0 {
 		return nil
 	}
 	return func(_ context.Context, r *localaws.Request) localaws.Outcome { return f.decide(r) }
 }
 
-func (f *localFaults) decide(r *localaws.Request) (o localaws.Outcome) {
+func (f *Rules) decide(r *localaws.Request) (o localaws.Outcome) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, l := range f.latencies {

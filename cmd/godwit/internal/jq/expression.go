@@ -1,4 +1,4 @@
-package main
+package jq
 
 import (
 	"bytes"
@@ -14,11 +14,11 @@ import (
 	"github.com/itchyny/gojq"
 )
 
-// expression is an expression in the language of jq, on a body in JSON.
-type expression struct{ code *gojq.Code }
+// Expression is an expression on a body in JSON.
+type Expression struct{ code *gojq.Code }
 
-// parseExpression reads the value of a flag. The error says where the expression is wrong.
-func parseExpression(flag, text string) (*expression, error) {
+// Parse reads the value of a flag. The error says where the expression is wrong.
+func Parse(flag, text string) (*Expression, error) {
 	query, err := gojq.Parse(text)
 	if err != nil {
 		var wrong *gojq.ParseError
@@ -33,12 +33,12 @@ func parseExpression(flag, text string) (*expression, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s is %q: %w", flag, text, err)
 	}
-	return &expression{code}, nil
+	return &Expression{code}, nil
 }
 
-// selects reports whether the first result for a body is neither false nor null. A body that is no JSON is not
+// Selects reports whether the first result for a body is neither false nor null. A body that is no JSON is not
 // selected.
-func (e *expression) selects(body []byte) (bool, error) {
+func (e *Expression) Selects(body []byte) (bool, error) {
 	in, noJSON := decodeJSON(body)
 	if noJSON != nil {
 		return false, nil //nolint:nilerr // it is not selected
@@ -47,8 +47,8 @@ func (e *expression) selects(body []byte) (bool, error) {
 	return err == nil && out != nil && out != false, err
 }
 
-// edit returns the first result for a body, as JSON. A body that the expression does not change is returned as it is.
-func (e *expression) edit(body []byte) ([]byte, error) {
+// Edit returns the first result for a body, as JSON. A body that the expression does not change is returned as it is.
+func (e *Expression) Edit(body []byte) ([]byte, error) {
 	in, err := decodeJSON(body)
 	if err != nil {
 		return nil, fmt.Errorf("the body is no JSON: %w", err)
@@ -79,7 +79,7 @@ const (
 )
 
 // first returns the first result.
-func (e *expression) first(in any) (any, error) {
+func (e *Expression) first(in any) (any, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), expressionTakes)
 	defer cancel()
 	out, ok := e.code.RunWithContext(ctx, in).Next()

@@ -1,0 +1,111 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/godwitmq/godwit"
+)
+
+// The exit statuses that decide by themselves, as sysexits.h names them. All others but 0 are failures, about which the
+// consumer's policy decides.
+const (
+	statusDataErr  = 65 // the message is wrong: it is rejected
+	statusTempFail = 75 // try again later
+)
+
+// Exec handles each message in a process of its own. The body is its standard input.
+type Exec struct {
+	Command Command
+	Backoff godwit.Backoff // after status 75
+	Output  *Lines         // what processes print
+}
+
+// Handle runs the process for a message.
+func (e *Exec) Handle(ctx context.Context, d *godwit.Delivery) error {
+	body, err := d.Open(ctx)
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	read := &errorReader{r: body}
+	env, err := variables(ctx, d)
+	if err != nil {
+		return err
+	}
+	p := e.Command.prepare(e.Output)
+	p.cmd.Env, p.cmd.Stdin = append(p.cmd.Environ(), env...), read
+	if err := p.start(); err != nil {
+		return godwit.Fatal(err) // the program is gone, or the machine has no room: no message is to blame
+	}
+	err = p.endWith(ctx)()
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if read.err != nil { // the process may have taken half of a body for all of it
+		return read.err
+	}
+	if errors.Is(err, exec.ErrWaitDelay) { // the process itself has ended with status 0
+		err = nil
+	}
+	status, _ := errors.AsType[*exec.ExitError](err)
+	switch {
+	case err == nil:
+		return nil
+	case status == nil:
+		return p.reason(err)
+	case status.ExitCode() == statusDataErr:
+		return godwit.Permanent(p.reason(err))
+	case status.ExitCode() == statusTempFail:
+		return d.Retry(e.Backoff(d.Attempt))
+	}
+	return p.reason(err)
+}
+
+// variables describe a message to the process that handles it.
+func variables(ctx context.Context, d *godwit.Delivery) ([]string, error) {
+	headers, err := json.Marshal(headersOf(d))
+	if err != nil {
+		return nil, err
+	}
+	env := []string{
+		"GODWIT_CHANNEL=" + d.Channel, "GODWIT_ID=" + d.ID, "GODWIT_ATTEMPT=" + strconv.Itoa(d.Attempt),
+		"GODWIT_ORDER_KEY=" + keyOf(d), "GODWIT_ROUTING_KEY=" + d.RoutingKey,
+		"GODWIT_CONTENT_TYPE=" + d.ContentType, "GODWIT_TYPE=" + d.Type,
+		"GODWIT_VERSION=" + strconv.Itoa(d.Version), "GODWIT_HEADERS=" + string(headers),
+	}
+	if !d.SentAt.IsZero() {
+		env = append(env, "GODWIT_SENT="+d.SentAt.UTC().Format(time.RFC3339Nano))
+	}
+	if at, ok := ctx.Deadline(); ok {
+		env = append(env, "GODWIT_DEADLINE="+at.UTC().Format(time.RFC3339Nano))
+	}
+	for _, one := range env {
+		if name, value, _ := strings.Cut(one, "="); strings.Contains(value, "\x00") {
+			return nil, godwit.Permanent(fmt.Errorf("%s would have a zero byte, which no environment variable can hold: "+
+				"use --worker or --http for this channel", name))
+		}
+	}
+	return env, nil
+}
+
+// errorReader keeps the error of a body.
+type errorReader struct {
+	r   io.Reader
+	err error
+}
+
+func (e *errorReader) Read(p []byte) (int, error) {
+	n, err := e.r.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		e.err = err
+	}
+	return n, err
+}

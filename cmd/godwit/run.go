@@ -1,0 +1,261 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/godwitmq/godwit"
+	"github.com/godwitmq/godwit/cmd/godwit/internal/worker"
+	"github.com/godwitmq/godwit/driver"
+)
+
+// runOptions are the flags of `godwit run`.
+type runOptions struct {
+	backend  backendFlags
+	consumer godwit.ConsumerOptions
+
+	exec, worker, http string // one of them is set
+	workers            int
+	secret             string // a file
+	provision          string
+	wait, waitAtMost   time.Duration // between attempts
+	rate               string
+	verbose            bool
+}
+
+func newRun() *cobra.Command {
+	o := runOptions{workers: 1}
+	cmd := &cobra.Command{
+		Use:   "run CHANNEL (--exec COMMAND | --worker COMMAND | --http URL)",
+		Short: "Handle messages with programs in any language",
+		Long: "Handle messages with programs in any language: with all that a consumer in Go does, but the handler.\n\n" +
+			"  --exec    a process for each message: the body is its standard input, GODWIT_* variables have the rest.\n" +
+			"            Status 0: done; 75: again later; 65: to the dead letters; others are failures\n" +
+			"  --worker  -j processes that live on, with a line of JSON each way for each message\n" +
+			"  --http    a POST for each message: 2xx done; 429, 503 again after Retry-After; other 4xx to the dead\n" +
+			"            letters; 5xx, and no answer, are failures\n\n" +
+			"A failure is tried again after a while, up to --max-attempts. docs/run.md has the details.",
+		Example: "  godwit run orders --exec './handle.sh' -j 4\n" +
+			"  godwit run orders --worker 'python3 worker.py' -j 8 --ordered\n" +
+			"  godwit run events.mail --filter-prefix MAIL. --http http://127.0.0.1:8080/mail",
+		Args: oneChannel,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.check(); err != nil {
+				return usage(cmd, err)
+			}
+			return o.backend.use(cmd, func(ctx context.Context, b driver.Backend) error {
+				return o.run(ctx, cmd, b, args[0])
+			})
+		},
+	}
+	o.backend.add(cmd)
+	o.backend.addStore(cmd)
+	o.addHandler(cmd)
+	o.addConsumer(cmd)
+	return cmd
+}
+
+func (o *runOptions) addHandler(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&o.exec, "exec", "", "run this `command` for each message")
+	f.StringVar(&o.worker, "worker", "", "run this `command` -j times, and give each process one message after another")
+	f.StringVar(&o.http, "http", "", "post each message to this `URL`")
+	f.StringVar(&o.secret, "http-secret", "", "sign the requests with the secret in this `file`")
+	f.IntVarP(&o.workers, "workers", "j", 1, "handle so `many` messages at once")
+	f.BoolVarP(&o.verbose, "verbose", "v", false, "log what happens to each message")
+}
+
+func (o *runOptions) addConsumer(cmd *cobra.Command) {
+	f, c := cmd.Flags(), &o.consumer
+	f.StringVar(&c.Name, "name", "", "the consumer's `name` in dead letters and logs; without it, the channel's")
+	f.BoolVar(&c.Ordered, "ordered", false, "handle messages of one order key one after another")
+	f.StringSliceVar(&c.Filter.Exact, "filter", nil, "of an exchange, only messages with these routing `keys`")
+	f.StringSliceVar(&c.Filter.Prefix, "filter-prefix", nil, "only those whose routing keys begin so")
+	f.StringSliceVar(&c.Filter.Exclude, "filter-exclude", nil, "all but those with these routing `keys`")
+	f.StringVar(&o.provision, "provision", "auto",
+		"`auto` creates and changes what the channel needs, verify only checks it, never does nothing")
+	f.DurationVar(&c.ProcessingTimeout, "timeout", 0, "how long a message may take (default 5m)")
+	f.IntVar(&c.MaxAttempts, "max-attempts", 0, "how many failures make a dead letter (default 3)")
+	f.DurationVar(&o.wait, "retry", 5*time.Second, "the pause after the first failure; it doubles each time")
+	f.DurationVar(&o.waitAtMost, "retry-at-most", 10*time.Minute, "the longest pause")
+	f.IntVar(&c.BreakAfter, "break-after", 0, "stop receiving for a while after so `many` failures in a row")
+	f.StringVar(&o.rate, "rate", "", "start at most so many messages in a time, such as `100` (a second) or 600/m")
+	f.IntVar(&c.MaxPerTenant, "max-per-tenant", 0, "handle at most so `many` messages of one order key at once")
+	f.DurationVar(&c.Lease, "lease", 0, "how long the service leaves a message to this process (default 30s, renewed)")
+	f.DurationVar(&c.WaitTime, "wait", 0, "how long a poll stays open (default 20s); a stop may take as long")
+	f.DurationVar(&c.ShutdownTimeout, "shutdown-timeout", 0, "how long a stop may take (default 30s)")
+	f.DurationVar(&c.Delay, "delay", 0, "how long every message waits before it can be received")
+	f.BoolVar(&c.NoDeadLetters, "no-dead-letters", false, "stop with the error instead of making a dead letter")
+	f.StringVar(&c.Encryption, "encryption-key", "", "the `key` of KMS that encrypts the queue")
+	f.StringVar(&c.Ownership.Owner, "owner", "", "the `owner` in the tags of what is created")
+}
+
+// check checks the flags that the consumer does not check.
+func (o *runOptions) check() error {
+	given := 0
+	for _, one := range []string{o.exec, o.worker, o.http} {
+		if one != "" {
+			given++
+		}
+	}
+	switch {
+	case given != 1:
+		return errors.New("say what handles the messages, with one of --exec, --worker and --http")
+	case o.secret != "" && o.http == "":
+		return errors.New("--http-secret signs requests: it needs --http")
+	case o.workers < 1:
+		return fmt.Errorf("--workers is %d: it must be at least 1", o.workers)
+	case o.wait <= 0 || o.waitAtMost < o.wait:
+		return fmt.Errorf("--retry is %v and --retry-at-most %v: the first must be positive, and at most the second", o.wait,
+			o.waitAtMost)
+	case o.http != "":
+		if err := worker.CheckURL(o.http); err != nil {
+			return fmt.Errorf("--http: %w", err)
+		}
+	}
+	modes := map[string]godwit.ProvisionMode{
+		"auto": godwit.ProvisionAuto, "verify": godwit.ProvisionVerify, "never": godwit.ProvisionNever,
+	}
+	mode, ok := modes[o.provision]
+	if !ok {
+		return fmt.Errorf("--provision is %q: use auto, verify or never", o.provision)
+	}
+	o.consumer.Provision = mode
+	if o.rate == "" {
+		return nil
+	}
+	rate, err := parseRate(o.rate)
+	o.consumer.Rate = rate
+	return err
+}
+
+// parseRate reads a number in a time, such as 100/s.
+func parseRate(text string) (godwit.Rate, error) {
+	periods := map[string]time.Duration{"s": time.Second, "m": time.Minute, "h": time.Hour}
+	number, unit, ok := strings.Cut(text, "/")
+	if !ok {
+		unit = "s"
+	}
+	n, err := strconv.Atoi(number)
+	if per, ok := periods[unit]; ok && err == nil && n > 0 {
+		return godwit.Rate{Events: n, Per: per}, nil
+	}
+	return godwit.Rate{}, fmt.Errorf("--rate is %q: use a number and a time, such as 100/s, 600/m or 5000/h", text)
+}
+
+// outside handles messages outside of this process.
+type outside interface {
+	Handle(ctx context.Context, d *godwit.Delivery) error
+}
+
+func (o *runOptions) run(ctx context.Context, cmd *cobra.Command, b driver.Backend, channel string) error {
+	errOut := cmd.ErrOrStderr()
+	level := slog.LevelInfo
+	if o.verbose {
+		level = slog.LevelDebug
+	}
+	output := &worker.Lines{To: errOut}
+	o.consumer.Logger = slog.New(slog.NewTextHandler(output, &slog.HandlerOptions{Level: level}))
+	o.consumer.Concurrency = o.workers
+	o.consumer.Stream = o.exec != "" // the process reads the body piece by piece
+	retry := godwit.Exponential(o.wait, o.waitAtMost)
+	o.consumer.Backoff = retry
+	c, err := godwit.NewConsumer(ctx, b, channel, &o.consumer)
+	if errors.Is(err, godwit.ErrInvalid) {
+		return usage(cmd, flagged(err))
+	}
+	if err != nil {
+		return err
+	}
+	handler, end, err := o.open(ctx, cmd, channel, output, retry)
+	if err != nil {
+		return err
+	}
+	told := context.AfterFunc(ctx, func() {
+		fmt.Fprintln(output, "stopping: open polls and running handlers may take a while; interrupt again to end at once")
+	})
+	report, err := c.Run(ctx, handler.Handle)
+	told()
+	err = errors.Join(err, end())
+	fmt.Fprintf(errOut, "%d handled, %d retried, %d dead letters, %d released, in %s\n", report.Handled, report.Retried,
+		report.Rejected, report.Released, ago(report.Took))
+	return err
+}
+
+// open prepares the handler. Workers run before the first message is received.
+func (o *runOptions) open(ctx context.Context, cmd *cobra.Command, channel string, output *worker.Lines,
+	retry godwit.Backoff,
+) (outside, func() error, error) {
+	nothing := func() error { return nil }
+	if o.http != "" {
+		p := &worker.Post{URL: o.http, Backoff: retry, Client: worker.NewClient(o.workers)}
+		var err error
+		p.Secret, err = readSecret(o.secret)
+		if err != nil {
+			return nil, nil, usage(cmd, err)
+		}
+		return p, nothing, nil
+	}
+	command, err := worker.NewCommand(o.exec + o.worker)
+	if err != nil {
+		return nil, nil, usage(cmd, err)
+	}
+	if o.exec != "" {
+		return &worker.Exec{Command: command, Backoff: retry, Output: output}, nothing, nil
+	}
+	timeout := o.consumer.ProcessingTimeout
+	if timeout == 0 {
+		timeout = 5 * time.Minute
+	}
+	p, err := worker.NewPool(ctx, worker.PoolOptions{
+		Command: command, Workers: o.workers, Channel: channel, Timeout: timeout, Backoff: retry, Output: output,
+		Log: o.consumer.Logger,
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	return p, p.Close, nil
+}
+
+// readSecret reads a secret from a file, without the end of its line.
+func readSecret(file string) ([]byte, error) {
+	if file == "" {
+		return nil, nil
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, fmt.Errorf("--http-secret: %w", err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, 64<<10))
+	if err != nil {
+		return nil, fmt.Errorf("--http-secret: %w", err)
+	}
+	secret := strings.TrimRight(string(text), "\r\n")
+	if secret == "" {
+		return nil, fmt.Errorf("--http-secret: %s is empty", file)
+	}
+	return []byte(secret), nil
+}
+
+// flagged says the names of flags instead of those of options.
+func flagged(err error) error {
+	return errors.New(strings.NewReplacer(
+		"ConsumerOptions.ProcessingTimeout", "--timeout", "ConsumerOptions.MaxAttempts", "--max-attempts",
+		"ConsumerOptions.BreakAfter", "--break-after", "ConsumerOptions.Rate", "--rate",
+		"ConsumerOptions.MaxPerTenant", "--max-per-tenant", "ConsumerOptions.Lease", "--lease",
+		"ConsumerOptions.WaitTime", "--wait",
+		"ConsumerOptions.ShutdownTimeout", "--shutdown-timeout", "ConsumerOptions.Delay", "--delay",
+		"ConsumerOptions.Concurrency", "--workers", "ConsumerOptions.Filter", "--filter",
+		"ConsumerOptions.Ordered", "--ordered", "ConsumerOptions.Ownership.Owner", "--owner",
+	).Replace(err.Error()))
+}
