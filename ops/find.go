@@ -34,6 +34,16 @@ func Find(ctx context.Context, b driver.Backend, name string) (driver.ChannelInf
 		"the one that nothing uses", len(found), name, found[0].Address, found[1].Address)
 }
 
+// NoChannelError is the error for a name that no channel has. Its class is NotFound.
+type NoChannelError struct {
+	Name string
+	hint string
+}
+
+func (e *NoChannelError) Error() string {
+	return fmt.Sprintf("ops: channel %s does not exist: %s", e.Name, e.hint)
+}
+
 // missing is the error for a channel that does not exist.
 func missing(name string, near []driver.ChannelInfo, all int) error {
 	hint := fmt.Sprintf("there are %d others: godwit ls lists them", all)
@@ -47,7 +57,7 @@ func missing(name string, near []driver.ChannelInfo, all int) error {
 		}
 		hint = "perhaps " + strings.Join(names, " or ")
 	}
-	return &driver.Error{Class: driver.NotFound, Err: fmt.Errorf("ops: channel %s does not exist: %s", name, hint)}
+	return &driver.Error{Class: driver.NotFound, Err: &NoChannelError{name, hint}}
 }
 
 // similar reports whether two names differ in one place only, and by less than half, or only by case.

@@ -48,7 +48,7 @@ func Remove(ctx context.Context, b driver.Backend, channel string, o *RemoveOpti
 		return r, nil
 	case r.Messages > 0 && !opts.Messages:
 		return r, &driver.Error{Class: driver.Permanent, Err: fmt.Errorf("ops: remove: there are %d messages in "+
-			"channel %s: set RemoveOptions.Messages if they are not needed", r.Removed.Messages, channel)}
+			"channel %s: set RemoveOptions.Messages (--messages) if they are not needed", r.Removed.Messages, channel)}
 	}
 	if r.Removed, err = remove(ctx, r.Channel, false); err != nil {
 		return r, fmt.Errorf("ops: remove: %w", err)

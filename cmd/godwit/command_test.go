@@ -63,6 +63,8 @@ func TestCalls(t *testing.T) {
 		"help-requeue":    {"requeue", "--help"},
 		"help-run":        {"run", "--help"},
 		"help-send":       {"send", "--help"},
+		"help-describe":   {"describe", "--help"},
+		"help-rm":         {"rm", "--help"},
 		"help-export":     {"export", "--help"},
 		"help-import":     {"import", "--help"},
 		"peek-since":      {"peek", "orders", "--since", "yesterday"},

@@ -83,9 +83,11 @@ func (o *demandOptions) run(ctx context.Context, b driver.Backend, out, errOut i
 	if err != nil {
 		return err
 	}
+	var nothing error
 	if len(all) == 0 {
-		if err := noChannels(ctx, b, o.demand.Match, errOut); err != nil || o.output == asTable {
-			return err
+		nothing = noChannels(ctx, b, o.demand.Match, errOut)
+		if o.output == asTable || nothing != nil && !errors.Is(nothing, errNothing) {
+			return nothing
 		}
 	}
 	t := table{head: []string{"CHANNEL", "BACKLOG", "IN FLIGHT", "OLDEST", "WORKERS", "CONSUMERS", "NOTES"}}
@@ -107,7 +109,7 @@ func (o *demandOptions) run(ctx context.Context, b driver.Backend, out, errOut i
 			strconv.Itoa(d.Workers), strconv.Itoa(d.Consumers),
 		})
 	}
-	return errors.Join(append([]error{o.output.print(out, t, values)}, failed...)...)
+	return errors.Join(append([]error{o.output.print(out, t, values), nothing}, failed...)...)
 }
 
 // answer serves until ctx ends.

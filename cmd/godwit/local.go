@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/godwitmq/godwit/cmd/godwit/internal/detach"
 	"github.com/godwitmq/godwit/cmd/godwit/internal/faults"
 	"github.com/godwitmq/godwit/localaws"
 )
@@ -71,7 +72,9 @@ func newLocal() *cobra.Command {
 				return usage(cmd, err)
 			}
 			if o.detach {
-				return errors.Join(detach(cmd), server.Close())
+				return errors.Join(
+					detach.Start(cmd.Context(), arguments(cmd.Context()), cmd.OutOrStdout(), cmd.ErrOrStderr()),
+					server.Close())
 			}
 			return o.run(ctx, server, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
@@ -178,7 +181,7 @@ func (o *localOptions) run(ctx context.Context, server *localaws.Server, out, er
 	}
 	// Testcontainers' module for LocalStack waits for a line that ends so.
 	fmt.Fprintf(errOut, "interrupt (Ctrl-C) stops it; --random-seed %d repeats its ids\nReady.\n", server.Seed())
-	if err := closeDetached(out); err != nil {
+	if err := detach.Ready(out); err != nil {
 		return err
 	}
 	<-ctx.Done()

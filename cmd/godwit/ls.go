@@ -73,9 +73,11 @@ func (o *lsOptions) run(ctx context.Context, b driver.Backend, out, errOut io.Wr
 	if err != nil {
 		return err
 	}
+	var nothing error
 	if len(all) == 0 {
-		if err := noChannels(ctx, b, o.list.Match, errOut); err != nil || o.output == asTable {
-			return err
+		nothing = noChannels(ctx, b, o.list.Match, errOut)
+		if o.output == asTable || nothing != nil && !errors.Is(nothing, errNothing) {
+			return nothing
 		}
 	}
 	t := table{head: []string{"CHANNEL", "ROLE", "WAITING", "IN FLIGHT", "DELAYED", "OLDEST", "CREATED", "NOTES"}}
@@ -90,7 +92,7 @@ func (o *lsOptions) run(ctx context.Context, b driver.Backend, out, errOut io.Wr
 		t.rows = append(t.rows, row(l, o.list.NoDepths))
 		values = append(values, newListed(l, o.list.NoDepths))
 	}
-	return errors.Join(append([]error{o.output.print(out, t, values)}, failed...)...)
+	return errors.Join(append([]error{o.output.print(out, t, values), nothing}, failed...)...)
 }
 
 // noChannels says that a list is empty. A name that is no pattern is an error then, with the names that are near.
@@ -101,6 +103,9 @@ func noChannels(ctx context.Context, b driver.Backend, match string, errOut io.W
 		}
 	}
 	fmt.Fprintln(errOut, "there are no such channels: check --namespace, and the region or the brokers")
+	if match != "" {
+		return fmt.Errorf("%w: no channel matches %s", errNothing, match)
+	}
 	return nil
 }
 

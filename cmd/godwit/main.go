@@ -10,9 +10,11 @@ import (
 
 // Exit statuses, on which scripts rely.
 const (
-	exitDone   = 0
-	exitFailed = 1
-	exitUsage  = 2 // wrong usage; nothing was started
+	exitDone    = 0
+	exitFailed  = 1
+	exitUsage   = 2 // wrong usage; nothing was started
+	exitNothing = 3 // the channel does not exist, or nothing was selected
+	exitPart    = 5 // a part was refused, or could not be seen
 )
 
 // main handles the first signal as a request to stop; a second one ends the process at once.
@@ -25,6 +27,15 @@ func main() {
 		os.Exit(code) // run has not returned, so it has no status
 	}
 	os.Exit(status)
+}
+
+// commandLine is the key of the command's arguments in its context.
+type commandLine struct{}
+
+// arguments returns the command's arguments.
+func arguments(ctx context.Context) []string {
+	args, _ := ctx.Value(commandLine{}).([]string)
+	return args
 }
 
 // run is the whole command without the process, so that tests can call it.

@@ -29,7 +29,7 @@ func TestPause(t *testing.T) {
 		status             int
 		out, errOut, notes string
 	}{
-		{"pause order", exitFailed, "", "perhaps orders", ""},
+		{"pause order", exitNothing, "", "perhaps orders", ""},
 		{"pause orders", exitDone, "orders   running  running", "would be paused; add --yes", ""},
 		{"pause orders --yes", exitDone, "orders   running  paused", "done: orders is paused", "paused"},
 		{"pause orders --yes", exitDone, "orders   paused  paused", "orders is paused already", "paused"},

@@ -143,7 +143,7 @@ func (o *peekOptions) run(ctx context.Context, b driver.Backend, channel string,
 		return errors.Join(err, o.output.print(out, table{}, values))
 	}
 	for i := range entries {
-		if _, failed := io.WriteString(out, describe(ctx, &entries[i])); failed != nil {
+		if _, failed := io.WriteString(out, describeEntry(ctx, &entries[i])); failed != nil {
 			return errors.Join(err, failed)
 		}
 	}
@@ -184,8 +184,8 @@ func (o *peekOptions) printGroups(groups []ops.Group, out io.Writer) error {
 	return o.output.print(out, t, values)
 }
 
-// describe is a message as a text for people.
-func describe(ctx context.Context, e *ops.Entry) string {
+// describeEntry is a message as a text for people.
+func describeEntry(ctx context.Context, e *ops.Entry) string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "%s", printable(e.ID))
 	add := func(name, value string) {

@@ -218,8 +218,13 @@ func (o *requeueOptions) print(r *ops.RequeueResult, out, errOut io.Writer) erro
 	case !o.yes:
 		fmt.Fprintf(errOut, "nothing was sent: %d messages would go to %s; add --yes to do it\n", r.Moved, r.Address)
 	}
-	if n := r.Stay.Refused; n > 0 && r.Moved == 0 {
-		return fmt.Errorf("all %d selected messages were refused, see above", n)
+	switch n := r.Stay.Refused; {
+	case n > 0 && r.Moved == 0:
+		return &partError{fmt.Sprintf("all %d selected messages were refused, see above", n)}
+	case n > 0:
+		return &partError{fmt.Sprintf("%d of %d selected messages were refused, see above", n, n+r.Moved)}
+	case r.Moved == 0 && r.Looked > 0 && r.Stay.NotSelected == r.Looked:
+		return fmt.Errorf("%w: none of %d messages was selected", errNothing, r.Looked)
 	}
 	return nil
 }

@@ -77,7 +77,8 @@ func TestRewind(t *testing.T) {
 	if got := handle(); got != "abc" {
 		t.Fatalf("handled %s", got)
 	}
-	if _, errOut := rewind(exitFailed, "order", "--to", "start"); !strings.Contains(errOut.String(), "perhaps orders") {
+	if _, errOut := rewind(exitNothing, "order", "--to", "start"); !strings.Contains(errOut.String(),
+		"perhaps orders") {
 		t.Errorf("%s", &errOut)
 	}
 	for _, args := range [][]string{{"orders", "--to", "start"}, {"orders", "--to", "start", "--yes"}} {

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/godwitmq/godwit/ops"
 )
 
 // newRoot returns the command with its subcommands.
@@ -26,10 +28,9 @@ func newRoot() *cobra.Command {
 		CompletionOptions:          cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
 	root.SetFlagErrorFunc(usage)
-	root.AddCommand(newDemo(), newLocal(), newLs(), newSend(), newRun(), newPeek(), newRequeue(), newExport(),
-		newImport(), newOrphans(),
-		newPause(), newResume(), newPurge(), newRewind(), newHealth(), newDemand(), newAlerts(), newSweep(),
-		newVersion())
+	root.AddCommand(newDemo(), newLocal(), newLs(), newDescribe(), newSend(), newRun(), newPeek(), newRequeue(),
+		newExport(), newImport(), newOrphans(), newPause(), newResume(), newPurge(), newRm(), newRewind(), newHealth(),
+		newDemand(), newAlerts(), newSweep(), newVersion())
 	return root
 }
 
@@ -56,8 +57,25 @@ func exitStatus(err error, errOut io.Writer) int {
 		fmt.Fprintf(errOut, "Run '%s --help' for usage.\n", wrong.command)
 		return exitUsage
 	}
+	_, unseen := errors.AsType[*ops.UnseenError](err)
+	_, part := errors.AsType[*partError](err)
+	_, missing := errors.AsType[*ops.NoChannelError](err)
+	switch {
+	case unseen, part:
+		return exitPart
+	case missing, errors.Is(err, errNothing):
+		return exitNothing
+	}
 	return exitFailed
 }
+
+// errNothing is the error of a command that has found nothing to do or to show.
+var errNothing = errors.New("nothing was found")
+
+// partError is the error of a command that has done only a part.
+type partError struct{ why string }
+
+func (e *partError) Error() string { return e.why }
 
 // subcommand refuses arguments of the root that are not a subcommand.
 func subcommand(cmd *cobra.Command, args []string) error {

@@ -218,7 +218,7 @@ func TestRunRefuses(t *testing.T) {
 		{"run orders --exec true --filter A", "--filter", 2},
 		{"run", "name one channel", 2},
 		{"send", "name one channel", 2},
-		{"send missing x", "does not exist", 1},
+		{"send missing x", "does not exist", 3},
 		{"send orders x --file y", "given more than once", 2},
 		{"send orders --file /no/such", "--file: ", 2},
 		{"send orders --jsonl /no/such", "--jsonl: ", 2},

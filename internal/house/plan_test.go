@@ -76,6 +76,7 @@ var plan = []room{
 	{path: "snssqs", ours: []string{"driver", "internal/..."}, others: []string{awsSDK, smithy}},
 
 	{path: "ops", ours: []string{".", "driver", "internal/backoff", "internal/shape"}},
+	{path: "ops/describe", ours: []string{"driver", "ops"}},
 	{
 		path: "telemetry", ours: []string{".", "driver"},
 		others: []string{
@@ -148,6 +149,7 @@ var plan = []room{
 
 	{path: "cmd/godwit", ours: []string{"..."}, others: []string{cobra, xterm}},
 	{path: "cmd/godwit/internal/compose", ours: []string{".", "driver"}},
+	{path: "cmd/godwit/internal/detach"},
 	{path: "cmd/godwit/internal/faults", ours: []string{"localaws", "localaws/wire"}},
 	{path: "cmd/godwit/internal/jq", others: []string{"github.com/itchyny/gojq"}},
 	{path: "cmd/godwit/internal/worker", ours: []string{".", "internal/backoff"}},

@@ -26,7 +26,7 @@ func NewCommand(line string) (Command, error) {
 		args = []string{"sh", "-c", line}
 	}
 	if _, err := exec.LookPath(args[0]); err != nil {
-		return Command{}, fmt.Errorf("the command %q cannot be run: %w", line, err)
+		return Command{}, fmt.Errorf("the command %q cannot be run: %w (what only a shell knows needs sh -c '…')", line, err)
 	}
 	return Command{args}, nil
 }

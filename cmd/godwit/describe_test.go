@@ -1,0 +1,118 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/godwitmq/godwit"
+	"github.com/godwitmq/godwit/kafka"
+)
+
+// wants fails unless a text has all parts, in their order.
+func wants(t *testing.T, text string, parts ...string) {
+	t.Helper()
+	rest := text
+	for _, part := range parts {
+		_, behind, ok := strings.Cut(rest, part)
+		if !ok {
+			t.Errorf("%q is missing, or not in its place:\n%s", part, text)
+			return
+		}
+		rest = behind
+	}
+}
+
+// All that there is to know about a queue, an exchange and dead letters on AWS.
+func TestDescribe(t *testing.T) {
+	onServer(t)
+	provisioned(t, "events.mail", &godwit.ConsumerOptions{
+		Filter: godwit.Filter{Prefix: []string{"MAIL."}}, Ownership: godwit.Ownership{Owner: "shop"},
+	})
+	for _, key := range []string{"MAIL.SENT", "CALL.MADE"} {
+		if _, errOut, status := call(t, "send", "events.*", "{}", "--routing-key", key); status != exitDone {
+			t.Fatalf("status %d: %s", status, errOut)
+		}
+	}
+	out, errOut, status := call(t, "describe", "events.mail")
+	if status != exitDone {
+		t.Fatalf("status %d: %s", status, errOut)
+	}
+	wants(t, out, "events.mail\n  queue\n  arn:aws:sqs:us-east-1:000000000000:events--mail\n  created ",
+		"\nwaiting 1, in flight 0, delayed 0", "\nbelongs to it\n", "  events.*: exchange\n",
+		"  events.mail@dlq: dead-letters, 0 waiting", "\nsettings\n", "RedrivePolicy", "VisibilityTimeout",
+		`subscription FilterPolicy        {"routing_key":[{"prefix":"MAIL."}]}`,
+		"\npolicy\n", "allows sns.amazonaws.com sqs:SendMessage, if aws:SourceArn ArnEquals arn:aws:sns:us-east-1:",
+		"\ntags\n", "owner       shop")
+	out, _, _ = call(t, "describe", "events.*")
+	wants(t, out, "events.*\n  exchange\n", "  events.mail: queue, 1 waiting", "\nsubscribers\n", ":events--mail\n")
+	if strings.Contains(out, "\nwaiting") {
+		t.Errorf("an exchange has messages: %s", out)
+	}
+	out, _, _ = call(t, "describe", "events.mail@dlq")
+	wants(t, out, "dead-letters", "  events.mail: queue, 1 waiting")
+	out, _, _ = call(t, "describe", "events.mail", "-o", "json")
+	var all []described
+	if err := json.Unmarshal([]byte(out), &all); err != nil || len(all) != 1 || all[0].Depth.Waiting != 1 ||
+		all[0].Settings["VisibilityTimeout"] != "30" || len(all[0].Related) != 2 {
+		t.Errorf("%v: %s", err, out)
+	}
+	if _, errOut, status := call(t, "describe", "events.mial"); status != exitNothing ||
+		!strings.Contains(errOut, " or events.mail or ") {
+		t.Errorf("status %d: %s", status, errOut)
+	}
+}
+
+// The same of Kafka, by partitions.
+func TestDescribeOnKafka(t *testing.T) {
+	onBrokers(t)
+	b, err := kafka.Open(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = godwit.NewConsumer(t.Context(), b, "orders", nil)
+	if err := errors.Join(err, b.Close(context.Background())); err != nil {
+		t.Fatal(err)
+	}
+	if _, errOut, status := call(t, "send", "orders", "x", "-n", "3", "--key", "k"); status != exitDone {
+		t.Fatalf("status %d: %s", status, errOut)
+	}
+	out, errOut, status := call(t, "describe", "orders")
+	if status != exitDone {
+		t.Fatalf("status %d: %s", status, errOut)
+	}
+	wants(t, out, "orders\n  queue\n", "\nwaiting 3, ", "  partition ", ": 3 waiting, the oldest for ",
+		"\nbelongs to it\n  orders@dlq: dead-letters, 0 waiting", "\nsettings\n", "orders partitions")
+}
+
+// A channel is deleted by its name, with messages only if that is said.
+func TestRm(t *testing.T) {
+	server := onServer(t)
+	provisioned(t, "orders", nil)
+	if _, errOut, status := call(t, "send", "orders", "x"); status != exitDone {
+		t.Fatalf("status %d: %s", status, errOut)
+	}
+	for _, c := range []struct {
+		args   string
+		want   string
+		status int
+	}{
+		{"rm order", "perhaps orders", exitNothing},
+		{"rm", "name one channel", exitUsage},
+		{"rm orders -o xml", "--output is", exitUsage},
+		{"rm orders --yes", "set RemoveOptions.Messages (--messages)", exitFailed},
+		{"rm orders", "would be deleted, with 1 messages; add --messages --yes", exitDone},
+		{"rm orders --messages --yes", "done: orders is deleted, with 1 messages", exitDone},
+		{"rm orders", "does not exist", exitNothing},
+	} {
+		if server.SQS().Queue("orders") == nil && !strings.HasSuffix(c.want, "exist") {
+			t.Fatalf("the queue is gone before %s", c.args)
+		}
+		_, errOut, status := call(t, strings.Fields(c.args)...)
+		if status != c.status || !strings.Contains(errOut, c.want) {
+			t.Errorf("%s: status %d, want %d: %s", c.args, status, c.status, errOut)
+		}
+	}
+}

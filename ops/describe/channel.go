@@ -1,0 +1,121 @@
+package describe
+
+import (
+	"context"
+	"time"
+
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/ops"
+)
+
+// window is the time of which the activity is told.
+const window = time.Hour
+
+// Channel is a channel as the service has it.
+type Channel struct {
+	driver.ChannelInfo
+	Depth    *driver.Depth    // of a queue or of dead letters; nil: unknown
+	Activity *driver.Activity // of the last hour; nil: unknown
+	Settings []Setting        // by name
+	Policy   []string         // in words; nil: there is none
+	// Subscribers are the addresses of all that gets the messages of an exchange.
+	Subscribers []string
+	// Related are the dead letters of a queue, the queue of dead letters, the exchange of a queue, or the queues of an
+	// exchange, with what waits in them.
+	Related  []ops.Listed
+	Problems []error // what could not be found out
+}
+
+// Setting is an attribute of a channel's resource.
+type Setting struct{ Name, Value string }
+
+// Read looks at a channel, by its name. The error for a channel that does not exist is of class NotFound, and names
+// similar ones.
+func Read(ctx context.Context, b driver.Backend, name string) (*Channel, error) {
+	found, err := ops.Find(ctx, b, name)
+	if err != nil {
+		return nil, err
+	}
+	c := &Channel{ChannelInfo: found}
+	c.readDepth(ctx, b)
+	c.readActivity(ctx, driver.OperationsOf(b))
+	c.readSettings(ctx, driver.OperationsOf(b))
+	c.readRelated(ctx, b)
+	return c, ctx.Err()
+}
+
+func (c *Channel) problem(err error) { c.Problems = append(c.Problems, err) }
+
+func (c *Channel) readDepth(ctx context.Context, b driver.Backend) {
+	in, ok := b.(driver.Inspector)
+	if !ok || c.Channel.Queue == "" {
+		return
+	}
+	d, err := in.Inspect(ctx, c.Channel)
+	if err != nil {
+		c.problem(err)
+		return
+	}
+	c.Depth = &d
+}
+
+func (c *Channel) readActivity(ctx context.Context, do driver.Operations) {
+	if do.Activity == nil {
+		return
+	}
+	all, err := do.Activity(ctx, []driver.Channel{c.Channel}, time.Now().Add(-window))
+	switch {
+	case err != nil:
+		c.problem(err)
+	case len(all) == 1:
+		c.Activity = &all[0]
+	}
+}
+
+func (c *Channel) readSettings(ctx context.Context, do driver.Operations) {
+	if do.Snapshot == nil {
+		return
+	}
+	s, err := do.Snapshot(ctx, c.Channel)
+	if err != nil {
+		c.problem(err)
+		return
+	}
+	c.Subscribers = s.Subscribers
+	if c.Tags == nil {
+		c.Tags = s.Tags
+	}
+	c.Settings, c.Policy = settingsOf(s.Data)
+}
+
+// readRelated lists the channels that belong to this one.
+func (c *Channel) readRelated(ctx context.Context, b driver.Backend) {
+	all, err := ops.List(ctx, b, &ops.ListOptions{NoDepths: true})
+	if err != nil {
+		c.problem(err)
+		return
+	}
+	for _, l := range all {
+		if !related(c.Channel, l.Channel) {
+			continue
+		}
+		if in, ok := b.(driver.Inspector); ok && l.Channel.Queue != "" {
+			l.Depth, l.Err = in.Inspect(ctx, l.Channel)
+		}
+		c.Related = append(c.Related, l)
+	}
+}
+
+// related reports whether another channel belongs to one.
+func related(one, other driver.Channel) bool {
+	if one == other || one.Exchange != other.Exchange {
+		return false
+	}
+	switch {
+	case one.Queue == other.Queue:
+		return true // the dead letters of a queue, or the queue of dead letters
+	case one.Queue == "":
+		return !other.DeadLetter // a queue of the exchange
+	}
+	return other.Queue == "" && one.Exchange != "" // its exchange
+}
