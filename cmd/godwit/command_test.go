@@ -65,6 +65,7 @@ func TestCalls(t *testing.T) {
 		"help-send":       {"send", "--help"},
 		"help-describe":   {"describe", "--help"},
 		"help-rm":         {"rm", "--help"},
+		"help-doctor":     {"doctor", "--help"},
 		"help-export":     {"export", "--help"},
 		"help-import":     {"import", "--help"},
 		"peek-since":      {"peek", "orders", "--since", "yesterday"},

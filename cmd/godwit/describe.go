@@ -75,7 +75,9 @@ type describedPartition struct {
 }
 
 func newDescribed(c *describe.Channel) described {
-	v := described{listed: newListed(asListed(c), c.Depth == nil), Policy: c.Policy, Subscribers: c.Subscribers}
+	v := described{
+		listed: newListed(asListed(c), c.Depth == nil), Policy: sentences(c.Policy), Subscribers: c.Subscribers,
+	}
 	if c.Depth != nil {
 		for _, p := range c.Depth.Partitions {
 			one := describedPartition{Partition: p.Partition, Waiting: p.Waiting}
@@ -151,7 +153,7 @@ func describedText(c *describe.Channel, now time.Time) string {
 		settings[s.Name] = s.Value
 	}
 	section("settings", pairs(settings))
-	section("policy", c.Policy)
+	section("policy", sentences(c.Policy))
 	section("tags", pairs(c.Tags))
 	problems := []string{}
 	for _, err := range c.Problems {
@@ -159,6 +161,14 @@ func describedText(c *describe.Channel, now time.Time) string {
 	}
 	section("not known", problems)
 	return b.String()
+}
+
+// sentences are the statements of a policy.
+func sentences(all []describe.Statement) (texts []string) {
+	for _, s := range all {
+		texts = append(texts, s.String())
+	}
+	return texts
 }
 
 // pairs are names with their values, in two columns.

@@ -28,9 +28,9 @@ func newRoot() *cobra.Command {
 		CompletionOptions:          cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
 	root.SetFlagErrorFunc(usage)
-	root.AddCommand(newDemo(), newLocal(), newLs(), newDescribe(), newSend(), newRun(), newPeek(), newRequeue(),
-		newExport(), newImport(), newOrphans(), newPause(), newResume(), newPurge(), newRm(), newRewind(), newHealth(),
-		newDemand(), newAlerts(), newSweep(), newVersion())
+	root.AddCommand(newDemo(), newLocal(), newLs(), newDescribe(), newDoctor(), newSend(), newRun(), newPeek(),
+		newRequeue(), newExport(), newImport(), newOrphans(), newPause(), newResume(), newPurge(), newRm(), newRewind(),
+		newHealth(), newDemand(), newAlerts(), newSweep(), newVersion())
 	return root
 }
 
@@ -52,6 +52,9 @@ func exitStatus(err error, errOut io.Writer) int {
 	if err == nil {
 		return exitDone
 	}
+	if errors.Is(err, errFindings) {
+		return exitWrong // they have been printed
+	}
 	fmt.Fprintf(errOut, "godwit: %v\n", err)
 	if wrong, ok := errors.AsType[*usageError](err); ok {
 		fmt.Fprintf(errOut, "Run '%s --help' for usage.\n", wrong.command)
@@ -71,6 +74,9 @@ func exitStatus(err error, errOut io.Writer) int {
 
 // errNothing is the error of a command that has found nothing to do or to show.
 var errNothing = errors.New("nothing was found")
+
+// errFindings is the error of a command that was asked for what is wrong, and has printed it.
+var errFindings = errors.New("something is wrong")
 
 // partError is the error of a command that has done only a part.
 type partError struct{ why string }

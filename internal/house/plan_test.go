@@ -77,6 +77,7 @@ var plan = []room{
 
 	{path: "ops", ours: []string{".", "driver", "internal/backoff", "internal/shape"}},
 	{path: "ops/describe", ours: []string{"driver", "ops"}},
+	{path: "ops/doctor", ours: []string{"driver", "ops/describe"}},
 	{
 		path: "telemetry", ours: []string{".", "driver"},
 		others: []string{

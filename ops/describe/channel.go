@@ -2,6 +2,7 @@ package describe
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/godwitmq/godwit/driver"
@@ -17,7 +18,7 @@ type Channel struct {
 	Depth    *driver.Depth    // of a queue or of dead letters; nil: unknown
 	Activity *driver.Activity // of the last hour; nil: unknown
 	Settings []Setting        // by name
-	Policy   []string         // in words; nil: there is none
+	Policy   []Statement      // nil: there is none
 	// Subscribers are the addresses of all that gets the messages of an exchange.
 	Subscribers []string
 	// Related are the dead letters of a queue, the queue of dead letters, the exchange of a queue, or the queues of an
@@ -37,11 +38,58 @@ func Read(ctx context.Context, b driver.Backend, name string) (*Channel, error) 
 		return nil, err
 	}
 	c := &Channel{ChannelInfo: found}
-	c.readDepth(ctx, b)
+	all, err := ops.List(ctx, b, &ops.ListOptions{NoDepths: true})
+	if err != nil {
+		c.problem(err)
+	}
 	c.readActivity(ctx, driver.OperationsOf(b))
-	c.readSettings(ctx, driver.OperationsOf(b))
-	c.readRelated(ctx, b)
+	c.read(ctx, b, all)
 	return c, ctx.Err()
+}
+
+// All looks at all channels that are selected. Their activity is not looked at.
+func All(ctx context.Context, b driver.Backend, selected func(driver.Channel) bool) ([]*Channel, error) {
+	all, err := ops.List(ctx, b, &ops.ListOptions{NoDepths: true})
+	if err != nil {
+		return nil, err
+	}
+	var channels []*Channel
+	places := make(chan struct{}, atOnce)
+	var looking sync.WaitGroup
+	for _, l := range all {
+		if !selected(l.Channel) {
+			continue
+		}
+		c := &Channel{ChannelInfo: l.ChannelInfo}
+		channels = append(channels, c)
+		places <- struct{}{}
+		looking.Go(func() {
+			defer func() { <-places }()
+			c.read(ctx, b, all)
+		})
+	}
+	looking.Wait()
+	return channels, ctx.Err()
+}
+
+// atOnce is how many channels are looked at together.
+const atOnce = 8
+
+// read finds out everything but the activity; all are the channels that there are.
+func (c *Channel) read(ctx context.Context, b driver.Backend, all []ops.Listed) {
+	c.readDepth(ctx, b)
+	c.readSettings(ctx, driver.OperationsOf(b))
+	c.readRelated(ctx, b, all)
+}
+
+// Setting returns the value of a setting; "": it is not set.
+func (c *Channel) Setting(name string) string {
+	for _, s := range c.Settings {
+		if s.Name == name {
+			return s.Value
+		}
+	}
+	return ""
 }
 
 func (c *Channel) problem(err error) { c.Problems = append(c.Problems, err) }
@@ -88,13 +136,8 @@ func (c *Channel) readSettings(ctx context.Context, do driver.Operations) {
 	c.Settings, c.Policy = settingsOf(s.Data)
 }
 
-// readRelated lists the channels that belong to this one.
-func (c *Channel) readRelated(ctx context.Context, b driver.Backend) {
-	all, err := ops.List(ctx, b, &ops.ListOptions{NoDepths: true})
-	if err != nil {
-		c.problem(err)
-		return
-	}
+// readRelated looks at the channels that belong to this one.
+func (c *Channel) readRelated(ctx context.Context, b driver.Backend, all []ops.Listed) {
 	for _, l := range all {
 		if !related(c.Channel, l.Channel) {
 			continue

@@ -1,7 +1,7 @@
 // Package describe tells all about one channel.
 //
 // Its nouns: a [Channel] is a channel as the service has it, with what waits in it, what has happened in it, its
-// settings, and the channels that belong to it. A [Setting] is one of its attributes. A policy is told in words.
+// settings, and the channels that belong to it. A [Setting] is one of its attributes, a [Statement] one of its policy.
 //
 // What cannot be found out is a problem beside the rest, not an error: an operator with few permissions sees what is
 // allowed.

@@ -1,0 +1,158 @@
+package doctor_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/ops/doctor"
+)
+
+// ward is a backend whose channels have any settings.
+type ward struct {
+	driver.Backend
+	channels  []driver.ChannelInfo
+	settings  map[string]map[string]string // by channel
+	subscribe map[string][]string
+	waiting   map[string]int64
+	denied    string // a channel that may not be looked at
+}
+
+func (w *ward) Operations() driver.Operations {
+	return driver.Operations{
+		Catalog:  func(context.Context) ([]driver.ChannelInfo, error) { return w.channels, nil },
+		Snapshot: w.snapshot,
+	}
+}
+
+func (w *ward) snapshot(_ context.Context, c driver.Channel) (s driver.Snapshot, err error) {
+	if c.String() == w.denied {
+		return s, &driver.Error{Class: driver.Denied, Err: errors.New("not authorized to perform sqs:ListQueueTags")}
+	}
+	data := map[string]any{"attributes": map[string]string{}}
+	topic := map[string]any{"name": c.String()}
+	for name, value := range w.settings[c.String()] {
+		switch rest, sub := strings.CutPrefix(name, "subscription "); {
+		case sub:
+			data["subscription"] = map[string]string{rest: value}
+		case name == "replicas", name == "min.insync.replicas":
+			topic[name] = value
+			data["topics"] = []any{topic}
+		default:
+			data["attributes"].(map[string]string)[name] = value
+		}
+	}
+	s.Subscribers = w.subscribe[c.String()]
+	s.Data, err = json.Marshal(data)
+	return s, err
+}
+
+func (w *ward) Inspect(_ context.Context, c driver.Channel) (driver.Depth, error) {
+	return driver.Depth{Waiting: w.waiting[c.String()], Oldest: -1}, nil
+}
+
+func (w *ward) admit(c driver.Channel, settings ...string) {
+	if w.settings == nil {
+		w.settings, w.subscribe, w.waiting = map[string]map[string]string{}, map[string][]string{}, map[string]int64{}
+	}
+	own := map[string]string{}
+	for _, s := range settings {
+		name, value, _ := strings.Cut(s, "=")
+		own[name] = value
+	}
+	w.channels = append(w.channels, driver.ChannelInfo{Channel: c, Address: "arn:aws:sqs:r:a:" + c.String()})
+	w.settings[c.String()] = own
+}
+
+func (w *ward) examine(t *testing.T, match string) (*doctor.Report, []string) {
+	t.Helper()
+	r, err := doctor.Examine(t.Context(), w, &doctor.Options{Match: match})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var texts []string
+	for _, f := range r.Findings {
+		if f.Means == "" || f.Mend == "" {
+			t.Errorf("%+v", f)
+		}
+		texts = append(texts, f.Level.String()+" "+f.Channel+": "+f.What)
+	}
+	return r, texts
+}
+
+const (
+	days14  = "MessageRetentionPeriod=1209600"
+	days4   = "MessageRetentionPeriod=345600"
+	sse     = "SqsManagedSseEnabled=true"
+	visible = "VisibilityTimeout=30"
+	redrive = `RedrivePolicy={"deadLetterTargetArn":"d","maxReceiveCount":30}`
+)
+
+// What is wrong with each channel, the worst first; a healthy one has no findings.
+func TestExamine(t *testing.T) {
+	queue := func(name string) driver.Channel { return driver.Channel{Queue: name} }
+	dead := func(name string) driver.Channel { return driver.Channel{Queue: name, DeadLetter: true} }
+	one := driver.Channel{Exchange: "events", Queue: "one"}
+	w := &ward{}
+	w.admit(queue("healthy"), visible, days14, sse, redrive)
+	w.admit(dead("healthy"), visible, days14, sse)
+	w.admit(queue("short"), visible, days4, sse, `RedrivePolicy={"maxReceiveCount":"3"}`)
+	w.admit(dead("short"), visible, days4, sse)
+	w.waiting["short@dlq"] = 7
+	w.admit(queue("open"), visible, days14,
+		`Policy={"Statement":[{"Effect":"Allow","Principal":"*","Action":"sqs:*"},{"Effect":"Deny","Principal":"*",`+
+			`"Action":"sqs:*","Condition":{"Bool":{"aws:SecureTransport":"false"}}}]}`)
+	w.admit(one, visible, days14, sse, redrive)
+	w.admit(driver.Channel{Exchange: "events"})
+	w.subscribe["events.*"] = []string{"arn:aws:sqs:r:a:events.one", "arn:aws:sqs:r:a:gone", "mailto:ada@example.org"}
+	w.admit(queue("topic"), "replicas=1")
+	w.admit(queue("loose"), "replicas=3", "min.insync.replicas=1")
+	w.admit(queue("tight"), "replicas=3", "min.insync.replicas=2")
+	w.channels[0].Paused = true
+
+	r, got := w.examine(t, "")
+	want := []string{
+		"problem short: messages are kept for 4 days, and its dead letters for 4 days",
+		"problem open: it has no dead letters",
+		"problem open: its policy allows everybody sqs:*",
+		"problem events.one: its policy does not let SNS send to it",
+		"problem events.one: it is not subscribed to its exchange",
+		"warning short: SQS moves a message to the dead letters after 3 receives",
+		"warning short@dlq: 7 dead letters wait",
+		"warning open: messages are not encrypted where they are stored",
+		"warning topic: topic topic has one replica",
+		"warning loose: topic loose has 3 replicas, and min.insync.replicas 1",
+		"note healthy: it is paused",
+		"note events.*: it is subscribed by arn:aws:sqs:r:a:gone, which is no channel of this namespace",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if r.Channels != 10 || len(r.Unknown) > 0 {
+		t.Errorf("%d channels, unknown %v", r.Channels, r.Unknown)
+	}
+	if r, got = w.examine(t, "short"); r.Channels != 1 || len(got) != 2 {
+		t.Errorf("%d channels: %s", r.Channels, got)
+	}
+}
+
+// What may not be looked at is unknown, and neither healthy nor an error. A backend that tells no settings is one.
+func TestExamineUnknown(t *testing.T) {
+	w := &ward{denied: "secret"}
+	w.admit(driver.Channel{Queue: "secret"}, visible)
+	if r, got := w.examine(t, ""); len(got) > 0 || len(r.Unknown) != 1 ||
+		!strings.Contains(r.Unknown[0].Error(), "sqs:ListQueueTags") {
+		t.Errorf("%s, %v", got, r.Unknown)
+	}
+	if _, err := doctor.Examine(t.Context(), struct{ driver.Backend }{}, nil); err == nil {
+		t.Error("a backend that lists nothing was examined")
+	}
+	if _, err := doctor.Examine(t.Context(), w, &doctor.Options{Match: "["}); err == nil {
+		t.Error("a pattern that is none was accepted")
+	}
+}
