@@ -9,6 +9,8 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/godwitmq/godwit"
@@ -42,15 +44,19 @@ func (e *Exec) Handle(ctx context.Context, d *godwit.Delivery) error {
 	}
 	p := e.Command.prepare(e.Output)
 	p.cmd.Env, p.cmd.Stdin = append(p.cmd.Environ(), env...), read
-	if err := p.start(); err != nil {
+	switch err := p.start(); {
+	case errors.Is(err, syscall.E2BIG): // Linux takes 128 KiB a variable
+		return godwit.Permanent(fmt.Errorf("its headers are too long for environment variables: use --worker or --http "+
+			"for this channel: %w", err))
+	case err != nil:
 		return godwit.Fatal(err) // the program is gone, or the machine has no room: no message is to blame
 	}
 	err = p.endWith(ctx)()
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	if read.err != nil { // the process may have taken half of a body for all of it
-		return read.err
+	if failed := read.err.Load(); failed != nil { // the process may have taken half of a body for all of it
+		return *failed
 	}
 	if errors.Is(err, exec.ErrWaitDelay) { // the process itself has ended with status 0
 		err = nil
@@ -96,16 +102,16 @@ func variables(ctx context.Context, d *godwit.Delivery) ([]string, error) {
 	return env, nil
 }
 
-// errorReader keeps the error of a body.
+// errorReader keeps the error of a body. It is read by a goroutine that may outlive the process.
 type errorReader struct {
 	r   io.Reader
-	err error
+	err atomic.Pointer[error]
 }
 
 func (e *errorReader) Read(p []byte) (int, error) {
 	n, err := e.r.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) {
-		e.err = err
+		e.err.Store(&err)
 	}
 	return n, err
 }

@@ -66,14 +66,18 @@ func TestExecIsEnded(t *testing.T) {
 	}
 }
 
-// What no environment variable can hold is an error that says what to do, and no message is lost for a program that is
-// gone.
+// What environment variables cannot hold is an error of the message that says what to do.
 func TestExecRefuses(t *testing.T) {
 	t.Parallel()
 	e := &worker.Exec{Command: command(t, "true"), Backoff: constant, Output: &worker.Lines{To: newOutput()}}
 	d := message("")
 	d.OrderKey = "a\x00b"
 	if got := verdict(t.Context(), e.Handle, d); !strings.HasPrefix(got, "reject: GODWIT_ORDER_KEY") {
+		t.Errorf("%s", got)
+	}
+	d = message("")
+	d.Headers = d.Headers.With("a", strings.Repeat("x", 3<<20))
+	if got := verdict(t.Context(), e.Handle, d); !strings.HasPrefix(got, "reject: its headers are too long") {
 		t.Errorf("%s", got)
 	}
 }

@@ -81,6 +81,9 @@ func (p *Pool) Close() error {
 	return nil
 }
 
+// bodyBytes is the largest body that is held in memory.
+const bodyBytes = 16 << 20
+
 func wholeBody(ctx context.Context, d *godwit.Delivery) ([]byte, error) {
 	if d.Body != nil {
 		return d.Body, nil
@@ -90,9 +93,13 @@ func wholeBody(ctx context.Context, d *godwit.Delivery) ([]byte, error) {
 		return nil, err
 	}
 	defer r.Close()
-	body, err := io.ReadAll(r)
-	if err != nil {
+	body, err := io.ReadAll(io.LimitReader(r, bodyBytes+1))
+	switch {
+	case err != nil:
 		return nil, fmt.Errorf("read the body: %w", err)
+	case len(body) > bodyBytes:
+		return nil, godwit.Permanent(fmt.Errorf("the body has more than %d MiB: use --exec, whose process reads it piece "+
+			"by piece", bodyBytes>>20))
 	}
 	return body, nil
 }

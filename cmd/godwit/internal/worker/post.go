@@ -88,7 +88,7 @@ func (p *Post) Handle(ctx context.Context, d *godwit.Delivery) error {
 
 // after is how long a message waits that the server cannot take now.
 func (p *Post) after(header string, attempt int) time.Duration {
-	if seconds, err := strconv.Atoi(header); err == nil && seconds >= 0 {
+	if seconds, err := strconv.Atoi(header); err == nil && seconds > 0 {
 		return min(time.Duration(min(seconds, 1<<31))*time.Second, longestAfter)
 	}
 	if at, err := http.ParseTime(header); err == nil {

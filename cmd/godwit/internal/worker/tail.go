@@ -50,13 +50,17 @@ func (l *Lines) Write(p []byte) (int, error) {
 // lineBytes is the longest line that is kept together.
 const lineBytes = 64 << 10
 
-// line is the writer of one process.
+// line is the writer of one process. A goroutine that outlives the process may still write.
 type line struct {
-	of   *Lines
+	of *Lines
+
+	mu   sync.Mutex
 	rest []byte
 }
 
 func (l *line) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.rest = append(l.rest, p...)
 	end := bytes.LastIndexByte(l.rest, '\n') + 1
 	if end == 0 && len(l.rest) >= lineBytes {
@@ -68,6 +72,8 @@ func (l *line) Write(p []byte) (int, error) {
 
 // flush ends a line that the process has not ended.
 func (l *line) flush() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if len(l.rest) > 0 {
 		l.rest = append(l.rest, '\n')
 		l.pass(len(l.rest))
