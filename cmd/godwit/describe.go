@@ -199,8 +199,12 @@ func readings(a *driver.Activity) (all []known) {
 		name string
 		of   driver.Reading[int64]
 	}{
-		{"sent", a.Sent}, {"received", a.Received}, {"done", a.Deleted}, {"delivered", a.Delivered},
-		{"failed", a.Failed}, {"consumers", a.Consumers},
+		{"sent", a.Sent},
+		{"received", a.Received},
+		{"done", a.Deleted},
+		{"delivered", a.Delivered},
+		{"failed", a.Failed},
+		{"consumers", a.Consumers},
 	} {
 		if r.of.Known() {
 			all = append(all, known{r.name, r.of.Value})

@@ -154,11 +154,11 @@ func related(one, other driver.Channel) bool {
 	if one == other || one.Exchange != other.Exchange {
 		return false
 	}
-	switch {
-	case one.Queue == other.Queue:
-		return true // the dead letters of a queue, or the queue of dead letters
-	case one.Queue == "":
-		return !other.DeadLetter // a queue of the exchange
+	switch one.Queue {
+	case other.Queue: // the dead letters of a queue, or the queue of dead letters
+		return true
+	case "": // a queue of the exchange
+		return !other.DeadLetter
 	}
 	return other.Queue == "" && one.Exchange != "" // its exchange
 }
