@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -21,6 +23,13 @@ type lsOptions struct {
 	backend backendFlags
 	output  output
 	list    ops.ListOptions
+
+	problems  bool
+	tolerance time.Duration // of --problems
+	sort      string
+	noHead    bool
+	watch     bool
+	every     time.Duration
 }
 
 func newLs() *cobra.Command {
@@ -32,25 +41,114 @@ func newLs() *cobra.Command {
 			"Nothing is created or changed. Numbers are approximate where the service counts approximately.\n" +
 			"On AWS, channels are found by the tags that Godwit sets; a change may show after a minute.\n" +
 			"On Kafka, the names of topics and groups decide.",
-		Example: "  godwit ls\n  godwit ls 'wishlist_events.*' --output jsonl\n  godwit ls '*@dlq'",
+		Example: "  godwit ls\n  godwit ls 'wishlist_events.*' --output jsonl\n  godwit ls --problems --sort age --watch",
 		Args:    onePattern,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := o.output.check(); err != nil {
+			if err := errors.Join(o.output.check(), o.check()); err != nil {
 				return usage(cmd, err)
 			}
 			if len(args) > 0 {
 				o.list.Match = args[0]
 			}
 			return o.backend.use(cmd, func(ctx context.Context, b driver.Backend) error {
+				if o.watch {
+					return o.follow(ctx, b, cmd.OutOrStdout(), cmd.ErrOrStderr())
+				}
 				return o.run(ctx, b, cmd.OutOrStdout(), cmd.ErrOrStderr())
 			})
 		},
 	}
 	o.backend.add(cmd)
 	o.output.add(cmd)
-	cmd.Flags().BoolVar(&o.list.NoDepths, "no-depths", false,
-		"do not count what waits, which saves a request a channel")
+	f := cmd.Flags()
+	f.BoolVar(&o.list.NoDepths, "no-depths", false, "do not count what waits, which saves a request a channel")
+	f.BoolVar(&o.problems, "problems", false,
+		"only channels with dead letters, with old messages, that are paused, or that could not be looked at")
+	f.DurationVar(&o.tolerance, "tolerance", ops.DefaultTolerance, "how old messages may be, with --problems")
+	f.StringVar(&o.sort, "sort", byName, "the `order`: name, waiting (the most first) or age (the oldest first)")
+	f.BoolVar(&o.noHead, "no-headers", false, "print the table without its head")
+	f.BoolVarP(&o.watch, "watch", "w", false, "list again and again, until the command is interrupted")
+	f.DurationVar(&o.every, "every", 5*time.Second, "the pause between two looks, with --watch")
 	return cmd
+}
+
+// The values of --sort.
+const (
+	byName    = "name"
+	byWaiting = "waiting"
+	byAge     = "age"
+)
+
+// leastPause is the shortest pause between two looks: each costs a request a channel.
+const leastPause = time.Second
+
+func (o *lsOptions) check() error {
+	switch {
+	case o.sort != byName && o.sort != byWaiting && o.sort != byAge:
+		return fmt.Errorf("--sort is %q: use %s, %s or %s", o.sort, byName, byWaiting, byAge)
+	case o.list.NoDepths && (o.problems || o.sort != byName):
+		return errors.New("--no-depths counts nothing, and --problems and --sort need the counts: remove one of them")
+	case o.tolerance <= 0:
+		return fmt.Errorf("--tolerance is %v: it must be positive", o.tolerance)
+	case o.watch && o.output == asJSON:
+		return errors.New("--watch has no end, and --output json is one list: use --output jsonl")
+	case o.every < leastPause:
+		return fmt.Errorf("--every is %v: it must be at least %v", o.every, leastPause)
+	}
+	return nil
+}
+
+// follow lists again and again. On a terminal, each list replaces the one before.
+func (o *lsOptions) follow(ctx context.Context, b driver.Backend, out, errOut io.Writer) error {
+	tick := time.NewTicker(o.every)
+	defer tick.Stop()
+	for {
+		if terminal := terminalOf(out); terminal != nil && o.output == asTable {
+			fmt.Fprint(terminal, "\x1b[H\x1b[2J")
+		}
+		if err := o.run(ctx, b, out, errOut); err != nil && ctx.Err() == nil {
+			fmt.Fprintf(errOut, "godwit: %v\n", err) // it may pass
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		if o.output == asTable {
+			fmt.Fprintln(out)
+		}
+	}
+}
+
+// problem reports whether somebody should look at a channel.
+func (o *lsOptions) problem(l *ops.Listed) bool {
+	return l.Err != nil || l.Paused || l.Channel.DeadLetter && l.Depth.Waiting > 0 ||
+		l.Channel.Queue != "" && l.Depth.Waiting > 0 && l.Depth.Oldest > o.tolerance
+}
+
+// arrange selects and sorts channels.
+func (o *lsOptions) arrange(all []ops.Listed) []ops.Listed {
+	if o.problems {
+		all = slices.DeleteFunc(all, func(l ops.Listed) bool { return !o.problem(&l) })
+	}
+	slices.SortStableFunc(all, func(a, b ops.Listed) int {
+		switch o.sort {
+		case byWaiting:
+			return cmp.Compare(b.Depth.Waiting, a.Depth.Waiting)
+		case byAge:
+			return cmp.Compare(ageOf(b), ageOf(a))
+		}
+		return 0 // they are by name
+	})
+	return all
+}
+
+// ageOf is the age of the oldest message that waits; negative: there is none, or it is unknown.
+func ageOf(l ops.Listed) time.Duration {
+	if l.Depth.Waiting == 0 {
+		return -1
+	}
+	return l.Depth.Oldest
 }
 
 // onePattern checks the arguments of a command that takes a pattern of channels, or none.
@@ -80,15 +178,20 @@ func (o *lsOptions) run(ctx context.Context, b driver.Backend, out, errOut io.Wr
 			return nothing
 		}
 	}
-	t := table{head: []string{"CHANNEL", "ROLE", "WAITING", "IN FLIGHT", "DELAYED", "OLDEST", "CREATED", "NOTES"}}
+	t := table{
+		head:   []string{"CHANNEL", "ROLE", "WAITING", "IN FLIGHT", "DELAYED", "OLDEST", "CREATED", "NOTES"},
+		noHead: o.noHead,
+	}
 	values := []any{} // an empty list in JSON is not null
 	var failed []error
 	for i := range all {
-		l := &all[i]
+		lookForOldest(ctx, b, &all[i])
+	}
+	for _, l := range o.arrange(all) {
+		l := &l
 		if l.Err != nil {
 			failed = append(failed, l.Err)
 		}
-		lookForOldest(ctx, b, l)
 		t.rows = append(t.rows, row(l, o.list.NoDepths))
 		values = append(values, newListed(l, o.list.NoDepths))
 	}

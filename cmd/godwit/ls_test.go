@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"io"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kfake"
 
@@ -119,6 +121,70 @@ func TestLs(t *testing.T) {
 		"orders   queue        3          0        0") {
 		t.Errorf("%s", &out)
 	}
+}
+
+// --problems leaves out what is well, --sort puts the worst first, and --watch lists again until it is interrupted.
+func TestLsProblems(t *testing.T) {
+	onServer(t)
+	for _, channel := range []string{"a", "b", "c"} {
+		provisioned(t, channel, nil)
+	}
+	for channel, n := range map[string]string{"a": "1", "b": "3", "c@dlq": "2"} {
+		if _, errOut, status := call(t, "send", channel, "x", "-n", n); status != exitDone {
+			t.Fatalf("status %d: %s", status, errOut)
+		}
+	}
+	names := func(args ...string) string {
+		t.Helper()
+		out, errOut, status := call(t, append([]string{"ls", "--no-headers"}, args...)...)
+		if status != exitDone {
+			t.Fatalf("%s: status %d: %s", args, status, errOut)
+		}
+		var all []string
+		for line := range strings.Lines(out) {
+			all = append(all, strings.Fields(line)[0])
+		}
+		return strings.Join(all, " ")
+	}
+	if got := names("--problems"); got != "c@dlq" {
+		t.Errorf("problems are %s", got)
+	}
+	if got := names("--sort", "waiting"); got != "b c@dlq a a@dlq b@dlq c" {
+		t.Errorf("by waiting messages: %s", got)
+	}
+	if got := names("--problems", "--tolerance", "1ns", "--sort", "age"); len(strings.Fields(got)) != 3 {
+		t.Errorf("with a small tolerance: %s", got)
+	}
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	out := &twice{then: stop}
+	status := run(ctx, []string{"ls", "--watch", "--every", "1s", "--no-headers", "a"}, out, io.Discard)
+	if status != exitDone || strings.Count(out.String(), "a  queue") != 2 {
+		t.Errorf("status %d: %s", status, out)
+	}
+	for args, want := range map[string]string{
+		"ls --sort size": "--sort is", "ls --no-depths --problems": "--no-depths", "ls --every 1ms": "--every is",
+		"ls --watch -o json": "--output jsonl", "ls --tolerance -1s": "--tolerance is",
+	} {
+		_, errOut, status := call(t, strings.Fields(args)...)
+		if status != exitUsage || !strings.Contains(errOut, want) {
+			t.Errorf("%s: status %d: %s", args, status, errOut)
+		}
+	}
+}
+
+// twice is an output that calls a function when a second list has been written.
+type twice struct {
+	bytes.Buffer
+	then func()
+}
+
+func (w *twice) Write(p []byte) (int, error) {
+	n, err := w.Buffer.Write(p)
+	if strings.Count(w.String(), "queue") == 2 {
+		w.then()
+	}
+	return n, err
 }
 
 // The environment names the backend; if it names two, or none, the error says what to set.

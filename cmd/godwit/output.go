@@ -41,8 +41,9 @@ func (o output) check() error {
 
 // table is a result as a table. A row with fewer cells than the head ends early.
 type table struct {
-	head []string
-	rows [][]string
+	head   []string
+	rows   [][]string
+	noHead bool // the head is not printed
 }
 
 // print prints a result: the table, or the values as JSON.
@@ -78,11 +79,16 @@ func (t table) String() string {
 	for i := range t.head {
 		numbers[i] = len(t.rows) > 0
 		for k, row := range rows {
-			widths[i] = max(widths[i], utf8.RuneCountInString(row[i]))
+			if k > 0 || !t.noHead {
+				widths[i] = max(widths[i], utf8.RuneCountInString(row[i]))
+			}
 			numbers[i] = numbers[i] && (k == 0 || isNumber(row[i]))
 		}
 	}
 	var b strings.Builder
+	if t.noHead {
+		rows = rows[1:]
+	}
 	for _, row := range rows {
 		var line strings.Builder
 		for i, cell := range row {

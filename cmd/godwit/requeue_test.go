@@ -222,18 +222,23 @@ type place struct {
 	effect bool
 }
 
-// runAndKill runs the command in a process of its own, and kills it. It reports whether the process ended by itself
-// before.
 func (l *letters) runAndKill(at place, journal string) (ended bool) {
 	l.Helper()
-	cmd := exec.Command(os.Args[0], "requeue", l.ch.String()+"@dlq", "--yes", "--journal", journal)
+	return runAndKill(l.T, l.server, at, "requeue", l.ch.String()+"@dlq", "--yes", "--journal", journal)
+}
+
+// runAndKill runs the command in a process of its own, and kills it. It reports whether the process ended by itself
+// before.
+func runAndKill(t *testing.T, server *localaws.Server, at place, args ...string) (ended bool) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], args...)
 	cmd.Env = append(os.Environ(), actAsCommand+"=1")
 	var errOut bytes.Buffer
 	cmd.Stderr = &errOut
 	var calls atomic.Int64
 	reached := make(chan struct{})
 	var once sync.Once
-	remove := l.server.Control("sqs."+at.action, func(context.Context, *localaws.Request) localaws.Outcome {
+	remove := server.Control("sqs."+at.action, func(context.Context, *localaws.Request) localaws.Outcome {
 		if calls.Add(1) < at.n {
 			return localaws.Outcome{}
 		}
@@ -242,7 +247,7 @@ func (l *letters) runAndKill(at place, journal string) (ended bool) {
 	})
 	defer remove()
 	if err := cmd.Start(); err != nil {
-		l.Fatal(err)
+		t.Fatal(err)
 	}
 	ends := make(chan error, 1)
 	go func() { ends <- cmd.Wait() }()
@@ -258,7 +263,7 @@ func (l *letters) runAndKill(at place, journal string) (ended bool) {
 		return true
 	}
 	if cmd.ProcessState.ExitCode() != -1 { // it ended by itself
-		l.Fatalf("%v: %s", err, &errOut)
+		t.Fatalf("%v: %s", err, &errOut)
 	}
 	return false
 }
