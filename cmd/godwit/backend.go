@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/kafka"
+	"github.com/godwitmq/godwit/ops"
 	"github.com/godwitmq/godwit/s3store"
 	"github.com/godwitmq/godwit/snssqs"
 )
@@ -35,6 +38,34 @@ func (b *backendFlags) add(cmd *cobra.Command) {
 	f.StringVar(&b.name, "backend", "", "`aws` or `kafka`; without it, the one that the environment names")
 	f.StringVar(&b.namespace, "namespace", "", "the `namespace` of the channels")
 	addNames(cmd, &b.names)
+	cmd.ValidArgsFunction = b.complete
+}
+
+// completesWithin is how long a shell waits for the names of channels.
+const completesWithin = 3 * time.Second
+
+// complete returns the channels whose names begin with a text, for the completion of a shell. Without a backend, or
+// without an answer in time, there are none.
+func (b *backendFlags) complete(cmd *cobra.Command, args []string, begin string) ([]string, cobra.ShellCompDirective) {
+	switch takes := strings.Contains(cmd.Use, "CHANNEL") || strings.Contains(cmd.Use, "PATTERN"); {
+	case !takes:
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	case len(args) > 0:
+		return nil, cobra.ShellCompDirectiveDefault // a body, or a file
+	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), completesWithin)
+	defer cancel()
+	var names []string
+	if backend, err := b.open(ctx, cmd); err == nil {
+		all, _ := ops.List(ctx, backend, &ops.ListOptions{NoDepths: true})
+		for i := range all {
+			if name := all[i].Channel.String(); strings.HasPrefix(name, begin) {
+				names = append(names, name)
+			}
+		}
+		_ = backend.Close(ctx)
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
 // addStore adds the flags for commands that read or send messages.

@@ -65,6 +65,26 @@ func TestDescribe(t *testing.T) {
 	}
 }
 
+// A shell completes the names of channels, and has none without a backend.
+func TestCompletion(t *testing.T) {
+	onServer(t)
+	provisioned(t, "orders", nil)
+	provisioned(t, "bills", nil)
+	for args, want := range map[string]string{
+		"describe o": "orders\norders@dlq\n:4\n", "run b": "bills\nbills@dlq\n:4\n", "ls x": ":4\n",
+		"send orders ": ":0\n", "sweep ": ":4\n",
+	} {
+		if out, errOut, _ := call(t, append([]string{"__complete"}, strings.Split(args, " ")...)...); out != want {
+			t.Errorf("%s: %q, want %q: %s", args, out, want, errOut)
+		}
+	}
+	t.Setenv("AWS_ENDPOINT_URL", "")
+	t.Setenv("AWS_REGION", "")
+	if out, errOut, _ := call(t, "__complete", "describe", "o"); out != ":4\n" {
+		t.Errorf("%q: %s", out, errOut)
+	}
+}
+
 // The same of Kafka, by partitions.
 func TestDescribeOnKafka(t *testing.T) {
 	onBrokers(t)
