@@ -93,7 +93,8 @@ func TestIncident(t *testing.T) {
 
 	// The first cause is mended in the messages; the run is killed on its way, and again.
 	price := []string{
-		"requeue", "orders@dlq", "--group", groups[0].ID, "--edit", ".price |= tonumber", "--yes", "--journal", "journal",
+		"requeue", "orders@dlq", "--group", groups[0].ID, "--edit", ".price |= tonumber", "--yes",
+		"--journal", "journal",
 	}
 	kills := 0
 	for _, at := range []place{{"SendMessageBatch", 3, true}, {"DeleteMessageBatch", 2, false}, {"none", 0, false}} {
@@ -106,7 +107,8 @@ func TestIncident(t *testing.T) {
 		t.Errorf("it was killed %d times", kills)
 	}
 	// The second has passed, and the third is mended in the worker.
-	worker(strings.NewReplacer(`*'\"city\":\"Bonn\"'*)`, `none)`, `*'\"account\":null'*)`, `none)`).Replace(brokenWorker))
+	mended := strings.NewReplacer(`*'\"city\":\"Bonn\"'*)`, `none)`, `*'\"account\":null'*)`, `none)`)
+	worker(mended.Replace(brokenWorker))
 	for _, args := range [][]string{{"orders@dlq", "--group", groups[1].ID}, {"bills@dlq"}} {
 		if _, errOut, status := call(t, append([]string{"requeue", "--yes"}, args...)...); status != exitDone {
 			t.Errorf("%s: status %d: %s", args, status, errOut)
