@@ -33,21 +33,30 @@ type Setting struct{ Name, Value string }
 // Read looks at a channel, by its name. The error for a channel that does not exist is of class NotFound, and names
 // similar ones.
 func Read(ctx context.Context, b driver.Backend, name string) (*Channel, error) {
-	found, err := ops.Find(ctx, b, name)
+	all, err := ops.List(ctx, b, &ops.ListOptions{NoDepths: true})
 	if err != nil {
 		return nil, err
 	}
-	c := &Channel{ChannelInfo: found}
-	all, err := ops.List(ctx, b, &ops.ListOptions{NoDepths: true})
-	if err != nil {
-		c.problem(err)
+	c := &Channel{}
+	found := 0
+	for _, l := range all {
+		if l.Channel.String() == name {
+			c.ChannelInfo = l.ChannelInfo
+			found++
+		}
+	}
+	if found != 1 { // Find has the error for none, and for two
+		if c.ChannelInfo, err = ops.Find(ctx, b, name); err != nil {
+			return nil, err
+		}
 	}
 	c.readActivity(ctx, driver.OperationsOf(b))
-	c.read(ctx, b, all)
+	c.read(ctx, b)
+	c.readRelated(ctx, b, all)
 	return c, ctx.Err()
 }
 
-// All looks at all channels that are selected. Their activity is not looked at.
+// All looks at all channels that are selected, but not at their activity, nor at the channels that belong to them.
 func All(ctx context.Context, b driver.Backend, selected func(driver.Channel) bool) ([]*Channel, error) {
 	all, err := ops.List(ctx, b, &ops.ListOptions{NoDepths: true})
 	if err != nil {
@@ -65,7 +74,7 @@ func All(ctx context.Context, b driver.Backend, selected func(driver.Channel) bo
 		places <- struct{}{}
 		looking.Go(func() {
 			defer func() { <-places }()
-			c.read(ctx, b, all)
+			c.read(ctx, b)
 		})
 	}
 	looking.Wait()
@@ -75,11 +84,10 @@ func All(ctx context.Context, b driver.Backend, selected func(driver.Channel) bo
 // atOnce is how many channels are looked at together.
 const atOnce = 8
 
-// read finds out everything but the activity; all are the channels that there are.
-func (c *Channel) read(ctx context.Context, b driver.Backend, all []ops.Listed) {
+// read finds out what is known of the channel alone.
+func (c *Channel) read(ctx context.Context, b driver.Backend) {
 	c.readDepth(ctx, b)
 	c.readSettings(ctx, driver.OperationsOf(b))
-	c.readRelated(ctx, b, all)
 }
 
 // Setting returns the value of a setting; "": it is not set.
@@ -136,7 +144,7 @@ func (c *Channel) readSettings(ctx context.Context, do driver.Operations) {
 	c.Settings, c.Policy = settingsOf(s.Data)
 }
 
-// readRelated looks at the channels that belong to this one.
+// readRelated looks at the channels that belong to this one, among all that there are.
 func (c *Channel) readRelated(ctx context.Context, b driver.Backend, all []ops.Listed) {
 	for _, l := range all {
 		if !related(c.Channel, l.Channel) {
