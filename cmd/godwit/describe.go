@@ -77,6 +77,7 @@ type describedPartition struct {
 func newDescribed(c *describe.Channel) described {
 	v := described{
 		listed: newListed(asListed(c), c.Depth == nil), Policy: sentences(c.Policy), Subscribers: c.Subscribers,
+		Settings: settingsOf(c),
 	}
 	if c.Depth != nil {
 		for _, p := range c.Depth.Partitions {
@@ -93,12 +94,6 @@ func newDescribed(c *describe.Channel) described {
 		}
 		v.LastHour[r.name] = r.value
 	}
-	for _, s := range c.Settings {
-		if v.Settings == nil {
-			v.Settings = map[string]string{}
-		}
-		v.Settings[s.Name] = s.Value
-	}
 	for i := range c.Related {
 		v.Related = append(v.Related, newListed(&c.Related[i], false))
 	}
@@ -112,7 +107,7 @@ func newDescribed(c *describe.Channel) described {
 func describedText(c *describe.Channel, now time.Time) string {
 	var b strings.Builder
 	role := c.Channel.Role().String()
-	if notes := row(asListed(c), true)[7]; notes != "" {
+	if notes := notesOf(c.ChannelInfo); notes != "" {
 		role += ", " + notes
 	}
 	fmt.Fprintf(&b, "%s\n  %s\n  %s\n", c.Channel, role, c.Address)
@@ -148,11 +143,7 @@ func describedText(c *describe.Channel, now time.Time) string {
 	}
 	section("belongs to it", related)
 	section("subscribers", c.Subscribers)
-	settings := map[string]string{}
-	for _, s := range c.Settings {
-		settings[s.Name] = s.Value
-	}
-	section("settings", pairs(settings))
+	section("settings", pairs(settingsOf(c)))
 	section("policy", sentences(c.Policy))
 	section("tags", pairs(c.Tags))
 	problems := []string{}
@@ -161,6 +152,15 @@ func describedText(c *describe.Channel, now time.Time) string {
 	}
 	section("not known", problems)
 	return b.String()
+}
+
+// settingsOf are the settings by their names.
+func settingsOf(c *describe.Channel) map[string]string {
+	all := map[string]string{}
+	for _, s := range c.Settings {
+		all[s.Name] = s.Value
+	}
+	return all
 }
 
 // sentences are the statements of a policy.

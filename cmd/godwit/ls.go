@@ -187,8 +187,9 @@ func (o *lsOptions) run(ctx context.Context, b driver.Backend, out, errOut io.Wr
 	for i := range all {
 		lookForOldest(ctx, b, &all[i])
 	}
-	for _, l := range o.arrange(all) {
-		l := &l
+	all = o.arrange(all)
+	for i := range all {
+		l := &all[i]
 		if l.Err != nil {
 			failed = append(failed, l.Err)
 		}
@@ -224,17 +225,22 @@ func lookForOldest(ctx context.Context, b driver.Backend, l *ops.Listed) {
 	}
 }
 
-func row(l *ops.Listed, noDepths bool) []string {
-	notes := ""
-	if l.Channel.Ordered {
+// notesOf are what is special about a channel.
+func notesOf(c driver.ChannelInfo) (notes string) {
+	if c.Channel.Ordered {
 		notes = "ordered"
 	}
-	if l.Mapped {
+	if c.Mapped {
 		notes = join(notes, "mapped")
 	}
-	if l.Paused {
+	if c.Paused {
 		notes = join(notes, "paused")
 	}
+	return notes
+}
+
+func row(l *ops.Listed, noDepths bool) []string {
+	notes := notesOf(l.ChannelInfo)
 	waiting, inFlight, delayed, oldest := "", "", "", ""
 	switch {
 	case l.Err != nil:

@@ -152,11 +152,6 @@ func parseRate(text string) (godwit.Rate, error) {
 	return godwit.Rate{}, fmt.Errorf("--rate is %q: use a number and a time, such as 100/s, 600/m or 5000/h", text)
 }
 
-// outside handles messages outside of this process.
-type outside interface {
-	Handle(ctx context.Context, d *godwit.Delivery) error
-}
-
 func (o *runOptions) run(ctx context.Context, cmd *cobra.Command, b driver.Backend, channel string) error {
 	errOut := cmd.ErrOrStderr()
 	level := slog.LevelInfo
@@ -176,14 +171,14 @@ func (o *runOptions) run(ctx context.Context, cmd *cobra.Command, b driver.Backe
 	if err != nil {
 		return err
 	}
-	handler, end, err := o.open(ctx, cmd, channel, output, retry)
+	handle, end, err := o.open(ctx, cmd, channel, output, retry)
 	if err != nil {
 		return err
 	}
 	told := context.AfterFunc(ctx, func() {
 		fmt.Fprintln(output, "stopping: open polls and running handlers may take a while; interrupt again to end at once")
 	})
-	report, err := c.Run(ctx, handler.Handle)
+	report, err := c.Run(ctx, handle)
 	told()
 	err = errors.Join(err, end())
 	fmt.Fprintf(errOut, "%d handled, %d retried, %d dead letters, %d released, in %s\n", report.Handled, report.Retried,
@@ -194,23 +189,22 @@ func (o *runOptions) run(ctx context.Context, cmd *cobra.Command, b driver.Backe
 // open prepares the handler. Workers run before the first message is received.
 func (o *runOptions) open(ctx context.Context, cmd *cobra.Command, channel string, output *worker.Lines,
 	retry godwit.Backoff,
-) (outside, func() error, error) {
+) (handle godwit.Handler, end func() error, err error) {
 	nothing := func() error { return nil }
 	if o.http != "" {
 		p := &worker.Post{URL: o.http, Backoff: retry, Client: worker.NewClient(o.workers)}
-		var err error
-		p.Secret, err = readSecret(o.secret)
-		if err != nil {
+		if p.Secret, err = readSecret(o.secret); err != nil {
 			return nil, nil, usage(cmd, err)
 		}
-		return p, nothing, nil
+		return p.Handle, nothing, nil
 	}
 	command, err := worker.NewCommand(o.exec + o.worker)
 	if err != nil {
 		return nil, nil, usage(cmd, err)
 	}
 	if o.exec != "" {
-		return &worker.Exec{Command: command, Backoff: retry, Output: output}, nothing, nil
+		e := &worker.Exec{Command: command, Backoff: retry, Output: output}
+		return e.Handle, nothing, nil
 	}
 	timeout := o.consumer.ProcessingTimeout
 	if timeout == 0 {
@@ -223,7 +217,7 @@ func (o *runOptions) open(ctx context.Context, cmd *cobra.Command, channel strin
 	if err != nil {
 		return nil, nil, err
 	}
-	return p, p.Close, nil
+	return p.Handle, p.Close, nil
 }
 
 // readSecret reads a secret from a file, without the end of its line.
