@@ -44,6 +44,13 @@ func (o *Options) clientOptions(log *slog.Logger, more ...kgo.Opt) ([]kgo.Opt, e
 	return opts, nil
 }
 
+// readerOptions returns the options of a client that reads partitions without a group, and is closed soon. It has no
+// fetch sessions: Close of franz-go 1.22.2 ends them while a late answer with metadata may assign the partitions again,
+// and the fetch of those writes to the session that Close reads.
+func (o *Options) readerOptions(log *slog.Logger, more ...kgo.Opt) ([]kgo.Opt, error) {
+	return o.clientOptions(log, append(more, kgo.DisableFetchSessions())...)
+}
+
 // refuseGroups returns an error if the caller's own options name a group. Commits would use that group, but dead
 // letters, tiers and the lag use that of the channel.
 func refuseGroups(c *kgo.Client) error {

@@ -190,7 +190,7 @@ func (p *peek) pass(ctx context.Context) error {
 			from[n] = kgo.NewOffset().At(g.from)
 		}
 	}
-	opts, err := p.b.o.clientOptions(p.b.log,
+	opts, err := p.b.o.readerOptions(p.b.log,
 		kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{p.topic.name: from}),
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords(), // a log may end with a control record
 		kgo.FetchMaxBytes(peekBytes), kgo.FetchMaxPartitionBytes(peekShare))

@@ -117,7 +117,7 @@ func (g *group) read(ctx context.Context, log deadletter.Log, from map[int32]int
 	ctx, cancel := context.WithTimeout(ctx, recallPatience)
 	defer cancel()
 	open := func(more ...kgo.Opt) (*kgo.Client, error) {
-		opts, err := s.b.o.clientOptions(s.b.log, more...)
+		opts, err := s.b.o.readerOptions(s.b.log, more...)
 		if err != nil {
 			return nil, err
 		}

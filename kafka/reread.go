@@ -67,7 +67,7 @@ func (r *rereader) run(ctx context.Context) {
 
 // readFrom reads a partition, beginning at an offset, until no lane lacks records.
 func (r *rereader) readFrom(ctx context.Context, e *epoch, from int64) error {
-	opts, err := r.sub.b.o.clientOptions(r.sub.b.log, kgo.FetchIsolationLevel(kgo.ReadCommitted()),
+	opts, err := r.sub.b.o.readerOptions(r.sub.b.log, kgo.FetchIsolationLevel(kgo.ReadCommitted()),
 		kgo.KeepControlRecords(), kgo.FetchMaxPartitionBytes(e.member.share), kgo.FetchMaxWait(fetchWait),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
 		kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{e.Topic: {e.N: kgo.NewOffset().At(from)}}))

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -18,6 +20,11 @@ import (
 const (
 	// stateBase is the header with the version that a record replaces.
 	stateBase = "godwit-base"
+	// statePast is the header with the versions before that one, the newest first. A program that reads the log after
+	// its record was replaced and deleted learns there whether the record counted.
+	statePast = "godwit-past"
+	// stateVersions bounds the versions that a record names.
+	stateVersions = 64
 	// stateBytes is the size limit of a state's records.
 	stateBytes = 8 << 20
 )
@@ -44,7 +51,7 @@ func (b *Backend) OpenState(name string) (*State, error) {
 	return &State{b: b, name: name, topic: b.names.State(name)}, nil
 }
 
-// Load reads the text. The version is the offset of its record.
+// Load reads the text. The version is the offset of its record, and those of the records before it that counted.
 func (s *State) Load(ctx context.Context) (text []byte, version string, err error) {
 	err = patiently(ctx, func() (err error) {
 		text, version, err = s.last(ctx)
@@ -56,8 +63,8 @@ func (s *State) Load(ctx context.Context) (text []byte, version string, err erro
 	return text, version, nil
 }
 
-// Store appends a record with the text. If it does not count, or if that is not known any more, because others have
-// replaced it already, the error is [driver.ErrConflict].
+// Store appends a record with the text. If it does not count, the error is [driver.ErrConflict]; also if that is not
+// known any more, because others have made more than 63 changes in the meantime.
 func (s *State) Store(ctx context.Context, text []byte, version string) error {
 	if err := s.store(ctx, text, version); err != nil {
 		return fmt.Errorf("write %s: %w", s, err)
@@ -74,24 +81,25 @@ func (s *State) store(ctx context.Context, text []byte, version string) error {
 			Class: driver.TooLarge, Err: fmt.Errorf("it has %d bytes, and there is room for %d", len(text), room),
 		}
 	}
-	r := &kgo.Record{
-		Topic: s.topic, Value: text, Headers: []kgo.RecordHeader{{Key: stateBase, Value: []byte(version)}},
-	}
+	base, past, _ := strings.Cut(version, " ")
+	r := &kgo.Record{Topic: s.topic, Value: text, Headers: []kgo.RecordHeader{
+		{Key: stateBase, Value: []byte(base)}, {Key: statePast, Value: []byte(past)},
+	}}
 	if err := s.b.producer.produce(ctx, []*kgo.Record{r})[0]; err != nil {
 		return err
 	}
-	now := ""
+	counts := false
 	err := patiently(ctx, func() (err error) {
-		now, err = s.lastAt(ctx, r.Offset)
+		counts, err = s.counted(ctx, r.Offset)
 		return err
 	})
 	switch {
 	case err != nil:
 		return err
-	case now != versionOf(r.Offset):
+	case !counts:
 		return driver.ErrConflict
-	case version != "":
-		s.trim(ctx, version)
+	case base != "":
+		s.trim(ctx, base)
 	}
 	return nil
 }
@@ -140,10 +148,17 @@ func (s *State) last(ctx context.Context) (text []byte, version string, err erro
 	return s.read(ctx, end.Offset)
 }
 
-// lastAt is the version of the record that counts, among those up to an offset.
-func (s *State) lastAt(ctx context.Context, offset int64) (version string, err error) {
-	_, version, err = s.read(ctx, offset+1)
-	return version, err
+// counted reports whether the record at an offset counted when it was written. If it was deleted since, a later record
+// names it.
+func (s *State) counted(ctx context.Context, offset int64) (bool, error) {
+	own := strconv.FormatInt(offset, 10)
+	_, version, err := s.read(ctx, offset+1)
+	if err == nil && version == "" {
+		_, version, err = s.last(ctx)
+		return slices.Contains(strings.Fields(version), own), err
+	}
+	last, _, _ := strings.Cut(version, " ")
+	return last == own, err
 }
 
 // read reads the records before an offset, and returns the one that counts. The first record counts if others were
@@ -160,9 +175,12 @@ func (s *State) read(ctx context.Context, end int64) (text []byte, version strin
 	if start.Offset >= end {
 		return nil, "", nil
 	}
+	last := ""
 	err = s.each(ctx, start.Offset, end, func(r *kgo.Record) {
-		if base := baseOf(r); base == version || version == "" && r.Offset == start.Offset && start.Offset > 0 {
-			text, version = r.Value, versionOf(r.Offset)
+		base := headerOf(r, stateBase)
+		if base == last || last == "" && r.Offset == start.Offset && start.Offset > 0 {
+			last = strconv.FormatInt(r.Offset, 10)
+			text, version = r.Value, versionOf(last, base, headerOf(r, statePast))
 		}
 	})
 	return text, version, err
@@ -170,7 +188,7 @@ func (s *State) read(ctx context.Context, end int64) (text []byte, version strin
 
 // each reads the records between two offsets, without a group.
 func (s *State) each(ctx context.Context, from, end int64, visit func(r *kgo.Record)) error {
-	opts, err := s.b.o.clientOptions(s.b.log,
+	opts, err := s.b.o.readerOptions(s.b.log,
 		kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{s.topic: {0: kgo.NewOffset().At(from)}}),
 		kgo.ConsumeResetOffset(kgo.NoResetOffset())) // records that were deleted meanwhile are an error
 	if err != nil {
@@ -212,11 +230,15 @@ func (s *State) trim(ctx context.Context, version string) {
 	}
 }
 
-func versionOf(offset int64) string { return strconv.FormatInt(offset, 10) }
+// versionOf joins the offset of a record, and those of the records before it that counted.
+func versionOf(offset, base, past string) string {
+	all := append([]string{offset}, strings.Fields(base+" "+past)...)
+	return strings.Join(all[:min(len(all), stateVersions)], " ")
+}
 
-func baseOf(r *kgo.Record) string {
+func headerOf(r *kgo.Record, key string) string {
 	for _, h := range r.Headers {
-		if h.Key == stateBase {
+		if h.Key == key {
 			return string(h.Value)
 		}
 	}

@@ -158,10 +158,10 @@ func TestStateIgnoresLosers(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second)
-		if text, version, err := s.Load(w.Context()); err != nil || string(text) != "2" || version != "2" {
+		if text, version, err := s.Load(w.Context()); err != nil || string(text) != "2" || version != "2 1" {
 			t.Errorf("%q, %q, %v", text, version, err)
 		}
-		if err := s.Store(w.Context(), []byte("3"), "2"); err != nil {
+		if err := s.Store(w.Context(), []byte("3"), "2 1"); err != nil {
 			t.Error(err)
 		}
 		l.end()
