@@ -218,22 +218,17 @@ func TestHealthIgnoresTemporaryFailures(t *testing.T) {
 	})
 }
 
-// If a poll waits for places although handlers are idle, health reports what takes the places. If all handlers are
-// busy, it does not.
-func TestHealthReportsWhatHoldsThePlaces(t *testing.T) {
+// Consumers whose handlers are busy, or which have few busy keys, are healthy: the messages behind others of their key
+// take no places.
+func TestBusyKeysAreHealthy(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		o     godwit.ConsumerOptions
-		keys  int
-		tells string
+		o    godwit.ConsumerOptions
+		keys int
 	}{
-		"two busy keys": {
-			godwit.ConsumerOptions{Ordered: true, ProcessingTimeout: 30 * time.Minute},
-			2,
-			"2 of 10 handlers run: 18 deliveries wait behind another of their key",
-		},
-		"busy handlers":    {godwit.ConsumerOptions{Ordered: true, ProcessingTimeout: 30 * time.Minute}, 30, ""},
-		"without an order": {godwit.ConsumerOptions{ProcessingTimeout: 30 * time.Minute}, 1, ""},
+		"two busy keys":    {godwit.ConsumerOptions{Ordered: true, ProcessingTimeout: 30 * time.Minute}, 2},
+		"busy handlers":    {godwit.ConsumerOptions{Ordered: true, ProcessingTimeout: 30 * time.Minute}, 30},
+		"without an order": {godwit.ConsumerOptions{ProcessingTimeout: 30 * time.Minute}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
@@ -250,14 +245,9 @@ func TestHealthReportsWhatHoldsThePlaces(t *testing.T) {
 				}
 				r := w.run(consumer,
 					func(ctx context.Context, _ *godwit.Delivery) error { <-ctx.Done(); return ctx.Err() })
-				time.Sleep(50 * time.Second)
-				if h := consumer.Health(); len(h.Unhealthy) > 0 {
-					t.Errorf("after 50 s: %q", h.Unhealthy)
-				}
-				time.Sleep(time.Minute)
-				told := strings.Join(consumer.Health().Unhealthy, "\n")
-				if !strings.Contains(told, c.tells) || c.tells == "" && told != "" {
-					t.Errorf("health reports %q, want %q", told, c.tells)
+				time.Sleep(110 * time.Second)
+				if told := consumer.Health().Unhealthy; len(told) > 0 {
+					t.Errorf("health reports %q", told)
 				}
 				r.stop()
 			})

@@ -59,6 +59,56 @@ func TestWorkersAreBusyAtRealLatency(t *testing.T) {
 	}
 }
 
+// A consumer of an ordered backlog with long lanes holds few keys: after a kill only those wait for their leases. A
+// second process that joins gets half of the work.
+func TestAnOrderedBacklogIsShared(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) {
+		const workers, keys = 64, 1000
+		p := w.producer("orders", &godwit.ProducerOptions{Ordered: true})
+		for key := range keys {
+			w.send(p, many(30, strconv.Itoa(key))...)
+		}
+		w.latency(20 * time.Millisecond)
+		var handled [2]atomic.Int64
+		begin := func(n int) *running {
+			c := w.consumer("orders", &godwit.ConsumerOptions{Ordered: true, Concurrency: workers})
+			return w.run(c, func(context.Context, *godwit.Delivery) error {
+				time.Sleep(100 * time.Millisecond)
+				handled[n].Add(1)
+				return nil
+			})
+		}
+		first := begin(0)
+		time.Sleep(5 * time.Second)
+		held := map[string]bool{}
+		inFlight := 0
+		for _, m := range w.messages("orders.fifo") {
+			if m.State.String() == "in flight" {
+				inFlight++
+				held[m.Group] = true
+			}
+		}
+		if len(held) < workers || len(held) > 2*workers || inFlight > 10*2*workers {
+			t.Errorf("%d keys and %d messages are held by %d workers", len(held), inFlight, workers)
+		}
+		second := begin(1)
+		time.Sleep(10 * time.Second)
+		before := [2]int64{handled[0].Load(), handled[1].Load()}
+		time.Sleep(10 * time.Second)
+		for i := range handled {
+			if n := handled[i].Load() - before[i]; n < workers*90 {
+				t.Errorf("process %d handled %d messages in 10 s, want %d", i+1, n, workers*100)
+			}
+		}
+		for _, r := range []*running{first, second} {
+			if got := r.stop(); got.LeaseLost+got.Unsettled != 0 {
+				t.Errorf("report %+v", got)
+			}
+		}
+	})
+}
+
 // Messages that are held ahead do not stay invisible when handlers suddenly take a minute: after a lease the consumer
 // holds only the deliveries of its handlers and of one receive.
 func TestSlowHandlersHideFewMessages(t *testing.T) {

@@ -142,6 +142,9 @@ type ReceiveLimits struct {
 	// Grows: while traffic fills the polls, the core may hold more than Window deliveries and run more than Polls
 	// calls, so that its handlers do not wait for round trips. Leave it out where the service allows few receives.
 	Grows bool
+	// Lanes: one Receive may return many deliveries of one order key, of which only the first can start. The core then
+	// counts Window in lanes, and bounds the deliveries that wait behind others of their lane by a number of its own.
+	Lanes bool
 
 	// RetryMin and RetryMax bound the Retry.After that the service can keep. On channels with lanes the core holds
 	// shorter retries in their lane. Both 0: the service keeps no retries, and the core holds them all.

@@ -139,6 +139,7 @@ func (r *receiver) Limits() driver.ReceiveLimits {
 	lim := driver.ReceiveLimits{
 		Batch: batch, SettleBatch: maxBatch, Window: window, Polls: (window + batch - 1) / batch,
 		Grows:    !r.queue.fewReceives() && r.o.Window == 0,
+		Lanes:    r.from.Ordered && !r.queue.fewReceives() && r.o.Window == 0,
 		RetryMax: leaseTotal, HoldBelow: holdBelow, Lease: r.lease, LeaseTotal: leaseTotal,
 		MaxReceives: r.queue.maxReceives(),
 	}

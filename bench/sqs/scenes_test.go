@@ -35,11 +35,15 @@ type figure struct {
 type consumeScene struct {
 	trip, handler time.Duration
 	workers, keys int // keys 0: the queue keeps no order
+	each          int // messages of each key; 0: the backlog has a fixed size
 }
 
 // messages is the size of the backlog. It is large enough for a dozen round trips before the measurement begins, in
 // which a consumer adapts the number of its requests.
 func (s consumeScene) messages() int {
+	if s.each > 0 {
+		return s.keys * s.each
+	}
 	switch s.keys {
 	case 0:
 		if perTrip := int(s.trip / max(s.handler, 5*time.Millisecond)); perTrip > 0 {

@@ -47,6 +47,22 @@ var thresholds = []threshold{
 	{"256 workers at 50 ms, busy", 0.80, 0, busy(50*time.Millisecond, 256)},
 	{"1,000 workers at 20 ms, busy", 0.80, 0, busy(20*time.Millisecond, 1000)},
 	{"1,000 workers at 50 ms, busy", 0.80, 0, busy(50*time.Millisecond, 1000)},
+	// Ordered backlogs, as shares of the workers: a receive brings up to ten messages of one key.
+	{"10 workers, 100 keys of 30 messages, busy", 0.95, 0, ordered(10, 100, 30, 20*ms, 10*ms)},
+	{"64 workers, 1,000 keys of 1 message, busy", 0.90, 0, ordered(64, 1000, 1, 20*ms, 10*ms)},
+	{"64 workers, 1,000 keys of 3 messages, busy", 0.95, 0, ordered(64, 1000, 3, 20*ms, 10*ms)},
+	{"64 workers, 1,000 keys of 30 messages, busy", 0.95, 0, ordered(64, 1000, 30, 20*ms, 10*ms)},
+	{"64 workers, 1,000 keys of 30 messages, 100 ms each, busy", 0.95, 0, ordered(64, 1000, 30, 20*ms, 100*ms)},
+	{"64 workers, 1,000 keys of 30 messages at 5 ms, busy", 0.95, 0, ordered(64, 1000, 30, 5*ms, 10*ms)},
+	{"64 workers, 1,000 keys of 30 messages at 50 ms, busy", 0.95, 0, ordered(64, 1000, 30, 50*ms, 10*ms)},
+	{"64 workers, 100 keys of 300 messages, 100 ms each, busy", 0.90, 0, ordered(64, 100, 300, 20*ms, 100*ms)},
+	{"256 workers, 1,000 keys of 50 messages, busy", 0.95, 0, ordered(256, 1000, 50, 20*ms, 10*ms)},
+	{"256 workers, 1,000 keys of 30 messages, 100 ms each, busy", 0.95, 0, ordered(256, 1000, 30, 20*ms, 100*ms)},
+	{"1,000 workers, 2,000 keys of 20 messages, 100 ms each, busy", 0.95, 0, ordered(1000, 2000, 20, 20*ms, 100*ms)},
+	{"1,000 workers, 10,100 keys of 10 messages, busy", 0.95, 0, ordered(1000, 10_100, 10, 20*ms, 10*ms)},
+	{"64 workers, 1,000 keys of 30 messages, requests a message", 0, 0.21, func(t *testing.T) float64 {
+		return consumeScene{20 * ms, 10 * ms, 64, 1000, 30}.run(t, fromGodwit).requests
+	}},
 	{"64 workers at 20 ms, requests a message", 0, 0.22, func(t *testing.T) float64 {
 		s := consumeScene{trip: 20 * time.Millisecond, handler: 10 * time.Millisecond, workers: 64}
 		return s.run(t, fromGodwit).requests
@@ -120,5 +136,12 @@ func allocations(of cpuContender) func(*testing.T) float64 {
 		loop := cpuContender{name: "loop", loops: 2, send: &byHand}
 		figures := measureCPU(t, []cpuContender{loop, of}, 1, 3000)
 		return figures[1].allocs / figures[0].allocs
+	}
+}
+
+// ordered measures the share of the time in which workers handle an ordered backlog.
+func ordered(workers, keys, each int, trip, handler time.Duration) func(*testing.T) float64 {
+	return func(t *testing.T) float64 {
+		return consumeScene{trip, handler, workers, keys, each}.run(t, fromGodwit).busy
 	}
 }

@@ -50,7 +50,7 @@ func (p *pollers) acceptSome(in []driver.Delivery, hand *pollHand, rest *int, po
 	for _, it := range its {
 		p.obs.Received(it)
 	}
-	now := f.clock.now()
+	now, heads := f.clock.now(), 0
 	f.lock()
 	for i, it := range its {
 		f.places.reserved--
@@ -58,9 +58,11 @@ func (p *pollers) acceptSome(in []driver.Delivery, hand *pollHand, rest *int, po
 		f.move(it, evArrive)
 		f.keeper.keep(it, in[i].LeaseEnds, now)
 		if it.lanePrev == nil { // otherwise it is not the first of its lane
+			heads++
 			f.goOn(it, it.NearLimit())
 		}
 	}
+	f.places.brought(len(its), heads)
 	f.unlock()
 	clear(its)
 	hand.items = its

@@ -29,6 +29,7 @@ type ahead struct {
 	most  int
 	extra int
 
+	lane  float64       // items that a poll brings of one lane, if a place is for a lane: a moving average
 	trip  time.Duration // of a full poll, a moving average
 	took  time.Duration // duration of a handler, a moving average
 	ended int           // items that ended since at
@@ -36,7 +37,9 @@ type ahead struct {
 }
 
 // newAhead bounds the places for a number of handlers.
-func newAhead(handlers int) ahead { return ahead{most: max(aheadAtLeast, aheadPerHandler*handlers)} }
+func newAhead(handlers int) ahead {
+	return ahead{most: max(aheadAtLeast, aheadPerHandler*handlers), lane: 1}
+}
 
 // handled is called when a handler of n items has ended.
 func (a *ahead) handled(n int, took time.Duration) {
@@ -78,7 +81,7 @@ func (a *ahead) calm(now moment) {
 	if a.extra == 0 || lasts < max(aheadCalm, 2*a.trip) {
 		return
 	}
-	a.extra = min(a.extra, int(float64(a.ended)/float64(lasts)*float64(a.trip)))
+	a.extra = min(a.extra, int(a.recent(lasts)))
 	a.ended, a.at = 0, now
 }
 
@@ -86,13 +89,25 @@ func (a *ahead) calm(now moment) {
 // are busy. In a fleet, other sessions use the handlers, too, so the number at most doubles what has ended recently.
 // When polls are not full, the handlers keep up, and what has ended recently is enough.
 func (a *ahead) worth(full bool, lasts time.Duration, handlers int, alone bool) int {
-	recent := float64(a.ended) / float64(lasts) * float64(a.trip)
+	recent := a.recent(lasts)
 	if !full || a.ended == 0 {
 		return min(a.extra, int(recent))
 	}
-	busy := aheadSpare * float64(handlers) * float64(a.trip) / float64(a.took)
+	busy := aheadSpare * float64(handlers) * float64(a.trip) / (float64(a.took) * a.lane)
 	if !alone {
 		busy = min(busy, 2*recent)
 	}
 	return min(a.most, int(busy))
+}
+
+// recent is how many places have become free during a round trip.
+func (a *ahead) recent(lasts time.Duration) float64 {
+	return float64(a.ended) / a.lane / float64(lasts) * float64(a.trip)
+}
+
+// brought is called for the items of a poll, of which heads are the first ones of their lanes.
+func (a *ahead) brought(n, heads int) {
+	if heads > 0 {
+		a.lane += (float64(n)/float64(heads) - a.lane) / aheadWeight
+	}
 }

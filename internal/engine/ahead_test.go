@@ -71,3 +71,16 @@ func TestNoPlacesAhead(t *testing.T) {
 		t.Errorf("%d places ahead", a.extra)
 	}
 }
+
+// A place of a lane becomes free when all items of the lane have ended.
+func TestPlacesAheadForLanes(t *testing.T) {
+	a := newAhead(64)
+	for range 50 {
+		a.brought(10, 1)
+	}
+	a.took = 10 * time.Millisecond
+	a.handled(1, a.took)
+	if a.polled(true, 20*time.Millisecond, moment(time.Hour), 64, true); a.extra != 16 {
+		t.Errorf("%d places ahead for lanes of ten, want a tenth of 160", a.extra)
+	}
+}

@@ -29,6 +29,7 @@ func lacking(f *flow, now time.Time, workers int) string {
 	held := f.retries.inPlaces()
 	return fmt.Sprintf("a poll has waited for places for %v, although only %d of %d handlers run: %d deliveries wait behind "+
 		"another of their key, %d are held for a retry, %d are being settled, and the deliveries have %d bytes",
-		now.Sub(since).Round(time.Second), f.running, workers, max(0, f.places.taken-f.running-held), held,
+		now.Sub(since).Round(time.Second), f.running, workers,
+		max(0, f.places.taken+f.places.behind-f.running-held), held,
 		f.places.settling, f.places.bytes.held)
 }

@@ -48,7 +48,7 @@ func (h *holder) toShelf(head *Item, soon bool) bool {
 		return false
 	}
 	for it := head; it != nil; it = it.laneNext {
-		if it.held&hasPlace != 0 {
+		if it.held&(hasPlace|hasBehind) != 0 {
 			f.ledger.shelve(it)
 		}
 	}

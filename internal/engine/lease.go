@@ -13,6 +13,9 @@ const (
 	// renewBefore: a lease is renewed when one part in renewBefore of it is left. A third leaves time for several
 	// tries.
 	renewBefore = 3
+	// dueGrain: times of renewals are rounded down to one part in dueGrain of a lease, so that the answers of polls
+	// that overtake each other have the same time.
+	dueGrain = 600
 	// renewRetry is the wait after a renewal with a temporary error.
 	renewRetry = time.Second
 	// renewalsAtOnce bounds the renewals in flight, so that a slow service does not accumulate goroutines.
@@ -39,7 +42,8 @@ func (k *keeper) keep(it *Item, ends time.Time, now moment) {
 	}
 	it.lease.since = now
 	it.lease.set(k.f.clock.of(ends))
-	k.watch(it, it.lease.end().plus(-k.length/renewBefore))
+	renewAt := it.lease.end().plus(-k.length / renewBefore)
+	k.watch(it, renewAt-renewAt%moment(max(k.length/dueGrain, 1)))
 }
 
 // watch adds a lease to the timeline. The caller holds the lock.
@@ -220,7 +224,7 @@ func (k *keeper) goOnRenewing(it *Item) {
 		return
 	}
 	it.lease.going = false
-	if it.lease.linked {
+	if it.lease.entry != nil {
 		k.f.leases.remove(it)
 		k.watch(it, it.lease.renewAt(k.f.clock.now()))
 	}

@@ -31,6 +31,9 @@ func (l *ledger) take(it *Item, what holding) {
 	if what&hasPlace != 0 {
 		l.places.taken++
 	}
+	if what&hasBehind != 0 {
+		l.places.wait(1)
+	}
 	if what&hasBytes != 0 {
 		l.places.bytes.held += it.size
 	}
@@ -88,7 +91,7 @@ func (l *ledger) give(it *Item, what holding) {
 	if what&hasStart != 0 {
 		it.src.ended()
 	}
-	if what&(hasPlace|hasShelf|hasSettle|hasBytes) != 0 {
+	if what&(hasPlace|hasBehind|hasShelf|hasSettle|hasBytes) != 0 {
 		l.places.free(it.size, what)
 	}
 }
@@ -104,7 +107,7 @@ func (l *ledger) stopped() {
 	}
 }
 
-// shelve exchanges an item's place for room on the shelf.
+// shelve exchanges what an item has in the window for room on the shelf.
 func (l *ledger) shelve(it *Item) {
 	l.places.shelve(it.size)
 	it.held |= hasShelf
@@ -112,12 +115,16 @@ func (l *ledger) shelve(it *Item) {
 	if it.held&hasAside != 0 {
 		l.tenants.beside(it)
 	}
-	l.give(it, hasPlace)
+	l.give(it, it.held&(hasPlace|hasBehind))
 }
 
-// unshelve exchanges that room for a place again.
+// unshelve is the reverse.
 func (l *ledger) unshelve(it *Item) {
-	l.take(it, hasPlace)
+	if it.state == behind && l.places.lanes {
+		l.take(it, hasBehind)
+	} else {
+		l.take(it, hasPlace)
+	}
 	l.give(it, hasShelf)
 }
 
@@ -158,6 +165,7 @@ func (l *ledger) imbalance() string {
 	}
 	started, lanes := l.sources.count()
 	compare(hasPlace, l.places.taken, "places")
+	compare(hasBehind, l.places.behind, "places behind others")
 	compare(hasShelf, l.places.shelved, "places on the shelf")
 	compare(hasSettle, l.places.settling, "verdicts in flight")
 	compare(hasLine, l.queue.n, "entries of the bus")
@@ -177,7 +185,8 @@ func (l *ledger) imbalance() string {
 // left describes what a session still holds; "": nothing. At the end of a session this is a leak.
 func (l *ledger) left(alone bool) string {
 	names := [holdings]string{
-		"places", "places on the shelf", "parts of the byte budget", "leases", "positions in lanes",
+		"places", "places behind others", "places on the shelf", "parts of the byte budget", "leases",
+		"positions in lanes",
 		"entries of the bus", "deliveries that wait for their tenant", "held retries", "shares", "starts", "running",
 		"verdicts in flight", "handlers", "renewals",
 	}

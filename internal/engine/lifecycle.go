@@ -149,7 +149,8 @@ type holding uint16
 
 const (
 	hasPlace  holding = 1 << iota // one of the session's places
-	hasShelf                      // room on the shelf, instead of a place
+	hasBehind                     // it counts among the items behind others, instead of in a place
+	hasShelf                      // room on the shelf, instead of either
 	hasBytes                      // its part of the byte budget
 	hasLease                      // its lease is renewed
 	hasLane                       // a position in its lane
@@ -202,8 +203,11 @@ func (f *flow) move(it *Item, e event) bool {
 		return false
 	}
 	want := needs[to] & it.can
-	if it.held&hasShelf != 0 && onShelf>>to&1 != 0 {
+	switch {
+	case it.held&hasShelf != 0 && onShelf>>to&1 != 0:
 		want = want&^hasPlace | hasShelf
+	case to == behind && f.places.lanes:
+		want = want&^hasPlace | hasBehind
 	}
 	if give := it.held &^ (want | outlasts); give != 0 {
 		f.ledger.give(it, give)

@@ -34,6 +34,7 @@ type kind struct {
 	lane   uint64
 	tenant string
 	shelf  bool           // they move to the shelf if they may
+	places bool           // places are for lanes
 	of     *driver.Source // nil: all those without one share it
 }
 
@@ -44,6 +45,9 @@ var kinds = map[string]kind{
 	"in a lane, shelved":  {lane: 7, shelf: true},
 	"of a tenant, beside": {tenant: "ada", shelf: true},
 	"plain, on the shelf": {shelf: true},
+
+	"in a lane, places for lanes":          {lane: 7, places: true},
+	"in a lane, shelved, places for lanes": {lane: 7, shelf: true, places: true},
 }
 
 // arrive returns a new item of a kind, which waits in its lane.
@@ -72,7 +76,7 @@ func (k kind) step(t *testing.T, f *flow, it *Item, e event) {
 	if !f.move(it, e) {
 		t.Fatalf("%v: the event %v is not possible", from, e)
 	}
-	if k.shelf && onShelf>>it.state&1 != 0 && it.held&hasPlace != 0 {
+	if k.shelf && onShelf>>it.state&1 != 0 && it.held&(hasPlace|hasBehind) != 0 {
 		f.ledger.shelve(it)
 	}
 	k.check(t, f, it, gen, fmt.Sprintf("%v --%v--> %v", from, e, it.state))
@@ -84,8 +88,11 @@ func (k kind) check(t *testing.T, f *flow, it *Item, gen uint32, after string) {
 		t.Errorf("%s: %s", after, text)
 	}
 	want := needs[it.state] & it.can
-	if k.shelf && onShelf>>it.state&1 != 0 {
+	switch {
+	case k.shelf && onShelf>>it.state&1 != 0:
 		want = want&^hasPlace | hasShelf
+	case k.places && it.state == behind:
+		want = want&^hasPlace | hasBehind
 	}
 	if it.held&^outlasts != want {
 		t.Errorf("%s: it holds %014b, want %014b", after, it.held, want)
@@ -126,6 +133,7 @@ func TestEveryEdgeTakesAndReturnsTheDifference(t *testing.T) {
 			}
 			t.Run(fmt.Sprintf("%s/%v %v", name, e.from, e.event), func(t *testing.T) {
 				f := bare(driver.ReceiveLimits{Window: 100, RetryMax: time.Hour}, &Config{MaxPerTenant: 2})
+				f.places.lanes = k.places
 				var other *Item // keeps the tenant's share and its line in use
 				if k.tenant != "" {
 					other = k.arrive(f)

@@ -37,7 +37,7 @@ func (s *Session) Live() Live {
 	f := s.flow
 	l.Running = f.running - f.stints.waitInRuns()
 	l.Retrying, l.Settling, l.Bytes = len(f.retries), f.places.settling, f.places.bytes.held
-	inHand := f.places.taken + f.places.shelved
+	inHand := f.places.taken + f.places.behind + f.places.shelved
 	l.Held, l.Waiting = inHand+l.Settling, max(0, inHand-l.Running-l.Retrying)
 	_, l.Lanes = f.sources.count()
 	l.Blocked, l.Workers, l.Polls = f.blocked(now), workers, int(f.places.polls)

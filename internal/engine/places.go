@@ -7,6 +7,7 @@ type budget struct {
 	limit  int64
 	held   int64
 	coming int64     // what open polls may bring
+	behind int       // items behind others of their lanes, of sessions whose places are for lanes
 	wait   []*places // whose pollers to wake when less than the limit is held again
 }
 
@@ -16,50 +17,100 @@ const (
 	shelfSize = 1000
 	soonSize  = 10_000
 	shelfPart = 4
+	// behindMost bounds the items of a process that wait behind others of their lanes, if places are for lanes. After a
+	// kill, their lanes wait for their leases.
+	behindMost = 4000
 )
 
 // places bounds the items that a session holds: a poll reserves as many places as it requests messages. Lanes that wait
-// for a retry are on a shelf with a bound of its own; otherwise a few of them would take all places. Guarded by the
-// fleet's lock.
+// for a retry are on a shelf with a bound of its own; otherwise a few of them would take all places.
+//
+// If polls bring many items of one lane, a place is for a lane: for its first item, and those behind it count for
+// themselves. A poll then reserves as many places as recent polls have brought lanes. Guarded by the fleet's lock.
 type places struct {
 	bytes *budget
 	wake  chan struct{} // has room for one signal: there may be free places
 
+	lanes    bool      // a place is for a lane
 	size     int       // places of the window
 	ahead    ahead     // additional places
 	taken    int       // by items
 	reserved int       // by open polls
 	wanted   int       // by the poller that waits; 0: none waits
 	settling int       // verdicts in flight, bounded by size, too
+	behind   int       // items behind others of their lanes, if a place is for a lane
 	shelved  int       // items on the shelf
 	shelf    int64     // their bytes
 	lacking  time.Time // since when a poller waits for places; zero: none waits
 
 	polls  int64 // open polls
 	brings int64 // bytes that a recent poll has brought, and an open one may bring
+	spread int   // lanes that a recent poll has brought, and an open one may bring
 }
 
 func newPlaces(size int, bytes *budget) places {
-	return places{size: size, bytes: bytes, wake: make(chan struct{}, 1)}
+	return places{size: size, bytes: bytes, wake: make(chan struct{}, 1), ahead: ahead{lane: 1}}
 }
 
-// has reports whether n places are free.
+// has reports whether a poll for n messages finds its places free.
 func (p *places) has(n int) bool {
-	size := p.size + p.ahead.extra
-	return p.taken+p.reserved+n <= size && p.settling <= size
+	size, reserved := p.size+p.ahead.extra, p.reserved
+	if p.lanes {
+		reserved = min(reserved, int(p.polls)*p.spread)
+		n = min(n, p.spread, max(1, size/2)) // a poll that may fill more is still worth it
+	}
+	return p.taken+reserved+n <= size && p.settling <= int(float64(size)*p.ahead.lane)
 }
 
 // tight reports whether polls might soon wait for what is being settled.
 func (p *places) tight() bool {
-	return 2*p.settling > p.size+p.ahead.extra || 2*p.bytes.held > p.bytes.limit
+	return 2*p.settling > int(float64(p.size+p.ahead.extra)*p.ahead.lane) || 2*p.bytes.held > p.bytes.limit
 }
 
 // tooMany reports whether more is held than there are places, because their number was reduced.
-func (p *places) tooMany() bool { return p.taken+p.reserved > p.size+p.ahead.extra }
+func (p *places) tooMany() bool {
+	taken := p.taken
+	if !p.lanes { // otherwise most of what is reserved is for items behind others
+		taken += p.reserved
+	}
+	return taken > p.size+p.ahead.extra
+}
 
-// pollsWorth is how many concurrent polls fill the places, each with a batch.
+// pollsWorth is how many concurrent polls fill the places, each with a batch. Polls that bring few lanes are as many as
+// bring the lanes that end during a round trip.
 func (p *places) pollsWorth(batch int) int {
+	if p.lanes {
+		return 1 + p.ahead.extra/max(1, p.spread)
+	}
 	return (p.size + p.ahead.extra + batch - 1) / max(batch, 1)
+}
+
+// asks is how many messages a poll requests, at most most: so few that the items behind others stay within their bound
+// even if every poll brings one lane.
+func (p *places) asks(most int) int {
+	if !p.lanes {
+		return most
+	}
+	return max(1, min(most, 1+behindMost/p.size, 1+behindMost-p.bytes.behind))
+}
+
+// brought is called for the items of a poll, of which heads are the first ones of their lanes.
+func (p *places) brought(n, heads int) {
+	if !p.lanes {
+		return
+	}
+	if p.spread > heads {
+		p.spread -= (p.spread - heads + 7) / 8 // the largest of the recent polls counts, and decreases slowly
+	} else {
+		p.spread = heads
+	}
+	p.ahead.brought(n, heads)
+}
+
+// wait counts n more items behind others, or fewer.
+func (p *places) wait(n int) {
+	p.behind += n
+	p.bytes.behind += n
 }
 
 // reserve reserves n places for a poll, which ends with polled.
@@ -98,6 +149,9 @@ func (p *places) changed() {
 func (p *places) free(size int64, what holding) {
 	if what&hasPlace != 0 {
 		p.taken--
+	}
+	if what&hasBehind != 0 {
+		p.wait(-1)
 	}
 	if what&hasShelf != 0 {
 		p.shelved, p.shelf = p.shelved-1, p.shelf-size

@@ -99,3 +99,57 @@ func TestTheShelfIsBounded(t *testing.T) {
 		t.Error("a tenant may use as much of the shelf as it leaves")
 	}
 }
+
+// Where places are for lanes, the items behind others take none, and a poll reserves as many as recent polls have
+// brought lanes.
+func TestPlacesForLanes(t *testing.T) {
+	p := newPlaces(20, &budget{limit: 1000})
+	p.lanes, p.spread, p.ahead = true, 10, newAhead(10)
+	polls := func() (n int) {
+		for p.reserve(10, n == 0) {
+			n++
+		}
+		for range n {
+			p.polled(0)
+			p.giveBack(10)
+		}
+		return n
+	}
+	if n := polls(); n != 2 {
+		t.Errorf("%d polls while each may bring ten lanes, want 2", n)
+	}
+	for range 40 {
+		p.brought(10, 1)
+	}
+	if n := polls(); n != 20 {
+		t.Errorf("%d polls while each brings one lane, want 20", n)
+	}
+	p.taken = 15
+	if n := polls(); n != 5 {
+		t.Errorf("%d polls beside 15 lanes, want 5", n)
+	}
+	if p.brought(10, 10); polls() != 0 {
+		t.Error("a poll that may bring ten lanes was allowed beside 15 of 20")
+	}
+	p.settling = 80 // of ten lanes
+	if !p.has(1) || p.tight() {
+		t.Error("the verdicts of ten lanes keep polls away")
+	}
+}
+
+// A poll requests the fewer messages, the more workers there are and the more wait behind others.
+func TestWhatPollsForLanesRequest(t *testing.T) {
+	for _, c := range []struct{ places, behind, want int }{
+		{20, 0, 10}, {410, 0, 10}, {1010, 0, 4}, {10_000, 0, 1}, {20, behindMost - 3, 4}, {20, behindMost + 1, 1},
+	} {
+		p := newPlaces(c.places, &budget{behind: c.behind})
+		p.lanes = true
+		if n := p.asks(10); n != c.want {
+			t.Errorf("%d places, %d behind: a poll requests %d, want %d", c.places, c.behind, n, c.want)
+		}
+	}
+	p := newPlaces(10_000, &budget{behind: behindMost})
+	if n := p.asks(10); n != 10 {
+		t.Errorf("without lanes a poll requests %d, want all 10", n)
+	}
+}

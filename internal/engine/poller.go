@@ -100,7 +100,7 @@ func (p *pollers) want() int {
 	if p.f.breaker.probing() {
 		return 1
 	}
-	n := min(p.f.lim.Batch, max(p.f.lim.Window, 1))
+	n := p.f.places.asks(min(p.f.lim.Batch, max(p.f.lim.Window, 1)))
 	if p.cfg.BatchSize > 0 {
 		n = min(n, p.cfg.BatchSize)
 	}

@@ -104,6 +104,7 @@ func (s *Session) compose(recv driver.Receiver) {
 		batches: s.cfg.HandleBatch != nil,
 	}
 	f.places = newPlaces(max(f.lim.Window, 1), &s.fleet.bytes)
+	f.places.lanes, f.places.spread = f.lim.Lanes, f.lim.Batch
 	if f.lim.Grows {
 		f.places.ahead = newAhead(s.cfg.most())
 	}

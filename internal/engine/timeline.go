@@ -10,9 +10,8 @@ type lease struct {
 	renewing chan struct{}
 	going    bool // a release or retry is in flight: a later renewal would make the message invisible again
 
-	prev, next *Item
-	at         moment // when something is due
-	linked     bool
+	prev, next *Item  // of the same entry
+	entry      *dueAt // nil: the item is not in the timeline
 }
 
 func (l *lease) end() moment     { return moment(l.ends.Load()) }
@@ -24,66 +23,114 @@ func (l *lease) overBy(now moment) bool {
 	return ends != noMoment && ends <= now
 }
 
-// timeline is a list of items sorted by the time at which something is due for their leases. Insertion searches from
-// the end, where the place almost always is, because leases end almost in the order in which they began.
+// timeline has items sorted by the time at which something is due for their leases: a list of times, each with the list
+// of its items. Insertion searches from the latest time, where the place almost always is, because leases end almost in
+// the order in which they began. With thousands of workers many polls are open, and their answers overtake each other;
+// so the keeper rounds times, and the search passes few entries.
 type timeline struct {
+	earliest, last *dueAt
+	spare          *dueAt // an entry to be used again
+	n              int    // items
+}
+
+// dueAt is the items for which something is due at a time, in the order of their insertion.
+type dueAt struct {
+	at         moment
 	head, tail *Item
-	n          int
+	prev, next *dueAt
 }
 
 func (t *timeline) insert(it *Item, at moment) {
-	after := t.tail
-	for after != nil && after.lease.at > at {
-		after = after.lease.prev
+	after := t.last
+	for after != nil && after.at > at {
+		after = after.prev
+	}
+	if after == nil || after.at < at {
+		after = t.add(at, after)
 	}
 	l := &it.lease
-	l.at, l.linked, l.prev = at, true, after
-	if after == nil {
-		l.next, t.head = t.head, it
+	l.entry, l.prev, l.next = after, after.tail, nil
+	if l.prev == nil {
+		after.head = it
 	} else {
-		l.next, after.lease.next = after.lease.next, it
+		l.prev.lease.next = it
 	}
-	if l.next == nil {
-		t.tail = it
-	} else {
-		l.next.lease.prev = it
-	}
+	after.tail = it
 	t.n++
+}
+
+// add adds an entry behind another one; nil: as the first.
+func (t *timeline) add(at moment, prev *dueAt) *dueAt {
+	e := t.spare
+	if t.spare = nil; e == nil {
+		e = &dueAt{}
+	}
+	e.at, e.prev = at, prev
+	if prev == nil {
+		e.next, t.earliest = t.earliest, e
+	} else {
+		e.next, prev.next = prev.next, e
+	}
+	if e.next == nil {
+		t.last = e
+	} else {
+		e.next.prev = e
+	}
+	return e
 }
 
 func (t *timeline) remove(it *Item) {
 	l := &it.lease
-	if !l.linked {
+	e := l.entry
+	if e == nil {
 		return
 	}
 	if l.prev == nil {
-		t.head = l.next
+		e.head = l.next
 	} else {
 		l.prev.lease.next = l.next
 	}
 	if l.next == nil {
-		t.tail = l.prev
+		e.tail = l.prev
 	} else {
 		l.next.lease.prev = l.prev
 	}
-	l.prev, l.next, l.linked = nil, nil, false
-	t.n--
+	l.prev, l.next, l.entry = nil, nil, nil
+	if t.n--; e.head == nil {
+		t.drop(e)
+	}
+}
+
+// drop removes an entry without items.
+func (t *timeline) drop(e *dueAt) {
+	if e.prev == nil {
+		t.earliest = e.next
+	} else {
+		e.prev.next = e.next
+	}
+	if e.next == nil {
+		t.last = e.prev
+	} else {
+		e.next.prev = e.prev
+	}
+	*e = dueAt{}
+	t.spare = e
 }
 
 // pop removes the first item for which something is due, or returns nil.
 func (t *timeline) pop(by moment) *Item {
-	it := t.head
-	if it == nil || it.lease.at > by {
+	if t.earliest == nil || t.earliest.at > by {
 		return nil
 	}
+	it := t.earliest.head
 	t.remove(it)
 	return it
 }
 
 // first is when the first item is due; never: there is none.
 func (t *timeline) first() moment {
-	if t.head == nil {
+	if t.earliest == nil {
 		return never
 	}
-	return t.head.lease.at
+	return t.earliest.at
 }
