@@ -393,3 +393,48 @@ func TestOrphansOfMappedTopics(t *testing.T) {
 		w.wantOrphans(l.orphans(future()), shopOrders+"/2")
 	})
 }
+
+// Two programs with groups of their own on one channel share its tiers and dead letters. Each handles its own retries,
+// and each makes one dead letter. Copies of an earlier version, which do not name their group, are for both.
+func TestTwoGroupsOfOneChannel(t *testing.T) {
+	for _, retries := range []kafka.Retries{kafka.RetryPark, kafka.RetryAlone} {
+		inWorld(t, func(w *world) {
+			o := kafka.Options{Retries: retries, Tiers: []time.Duration{5 * time.Second}}
+			billing := w.begin(o, driver.Events{})
+			o.Names = map[string]kafka.Resource{"orders": {Topic: "orders", Group: "audit"}}
+			audit := w.begin(o, driver.Events{})
+			const starts = 4
+			w.send(0, "k=poison")
+			for _, l := range []*life{billing, audit} {
+				ds := l.get(1)
+				for i := range starts - 1 {
+					if l.settle(driver.Retry, ds...); i == 0 && l == billing {
+						audit.nothing(0)
+					}
+					ds = l.get(1)
+					w.same(ds, "poison")
+				}
+				l.settle(driver.Reject, ds...)
+			}
+			for _, l := range []*life{billing, audit} {
+				l.nothing(time.Minute)
+			}
+			if n := w.count("orders.orders.dlq"); n != 2 {
+				t.Errorf("%d dead letters of two programs", n)
+			}
+			old := &kgo.Record{
+				Topic: "orders.orders.retry.5s", Key: []byte("k"), Value: []byte("old"),
+				Headers: []kgo.RecordHeader{{Key: "godwit-home", Value: []byte("orders/0/0")}},
+			}
+			if err := w.client.ProduceSync(w.Context(), old).FirstErr(); err != nil {
+				t.Fatal(err)
+			}
+			for _, l := range []*life{billing, audit} {
+				ds := l.get(1)
+				w.same(ds, "old")
+				l.settle(driver.Done, ds...)
+				l.end()
+			}
+		})
+	}
+}

@@ -267,6 +267,7 @@ func (w *tierWay) Forward(ctx context.Context, f *driver.Forward) (driver.Prepar
 	r.Topic, r.Partition = w.tier.name, home.N
 	wire.SetTime(r, wire.DueHeader, time.Now())
 	wire.SetHeader(r, wire.HomeHeader, home.String())
+	wire.SetHeader(r, wire.GroupHeader, w.b.names.Group(w.to))
 	if dated {
 		wire.SetTime(r, wire.SentHeader, sent)
 	}

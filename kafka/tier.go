@@ -37,6 +37,7 @@ func (q *tierQueue) copies(ctx context.Context, rs []Later) ([]*kgo.Record, erro
 	copies := make([]*kgo.Record, len(rs))
 	for i := range rs {
 		copies[i] = tierRecord(&rs[i])
+		wire.SetHeader(copies[i], wire.GroupHeader, q.b.names.Group(q.ch))
 		copies[i].Topic = q.b.names.Tier(q.ch, q.fitting(rs[i].Due.Sub(now)))
 	}
 	return copies, q.widen(ctx, copies)

@@ -20,6 +20,9 @@ const (
 	// RevivedHeader is the offset of the dead letter from which a record came back to its consumer's tier. Older dead
 	// letters of the record do not count any more.
 	RevivedHeader = OwnPrefix + "revived"
+	// GroupHeader is the group whose retry a record is. Two groups of one channel share its tiers, and each skips the
+	// records of the other. A record without it, from an earlier version, is for all groups.
+	GroupHeader = OwnPrefix + "group"
 )
 
 // Partition names one partition.
@@ -75,7 +78,7 @@ func HomeOrHere(r *kgo.Record) Home {
 // OfTiers says whether a header is written for a record in a tier only.
 func OfTiers(name string) bool {
 	switch name {
-	case DueHeader, AttemptHeader, HomeHeader, FailedHeader, SentHeader, RevivedHeader:
+	case DueHeader, AttemptHeader, HomeHeader, FailedHeader, SentHeader, RevivedHeader, GroupHeader:
 		return true
 	}
 	return false
@@ -107,6 +110,12 @@ func Revived(r *kgo.Record) int64 {
 		return -1
 	}
 	return n
+}
+
+// IsFor reports whether a record in a tier is for a group.
+func IsFor(r *kgo.Record, group string) bool {
+	of := Header(r, GroupHeader)
+	return of == "" || of == group
 }
 
 // Starts is how often a record in a tier was started before.
