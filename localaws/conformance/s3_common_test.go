@@ -85,6 +85,13 @@ func (r reply) code() string {
 // has reports whether the body has a text.
 func (r reply) has(text string) bool { return strings.Contains(r.body, text) }
 
+// element returns the first element with a name, without attributes, as a body of its own.
+func (r reply) element(name string) reply {
+	_, body, _ := strings.Cut(r.body, "<"+name+">")
+	body, _, _ = strings.Cut(body, "</"+name+">")
+	return reply{r.status, r.header, body}
+}
+
 // headers are names and values, in turn.
 type headers []string
 

@@ -40,7 +40,6 @@ type answer struct {
 	buffers   *sync.Pool
 	requestID string
 	hostID    string
-	resource  string
 	call      *wire.Call // nil: the request was not understood
 }
 
@@ -79,8 +78,6 @@ func (a *answer) fail(e *Error) {
 	}
 	if a.service.Wrapped {
 		b = append(b, "</Error>"...)
-	} else {
-		element("Resource", a.resource)
 	}
 	element("RequestId", a.requestID)
 	element("HostId", a.hostID)

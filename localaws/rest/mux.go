@@ -69,7 +69,7 @@ func (m *Mux) newAnswer(w http.ResponseWriter, r *http.Request) *answer {
 		binary.BigEndian.PutUint64(id[8*i:], m.opts.Random.Uint64())
 	}
 	return &answer{
-		w: w, head: r.Method == http.MethodHead, service: m.service, buffers: &m.buffers, resource: r.URL.Path,
+		w: w, head: r.Method == http.MethodHead, service: m.service, buffers: &m.buffers,
 		requestID: fmt.Sprintf("%016X", id[:8]), hostID: base64.StdEncoding.EncodeToString(id[8:]),
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/godwitmq/godwit/localaws/rest"
 	"github.com/godwitmq/godwit/localaws/s3/bucket"
+	"github.com/godwitmq/godwit/localaws/wire"
 )
 
 // BucketInput is the input of an action that needs nothing but a bucket.
@@ -128,11 +129,12 @@ func owner(account string) *Owner {
 	return &Owner{ID: hex.EncodeToString(sum[:])}
 }
 
-// Initiator is who began an upload.
+// Initiator is the user who began an upload. Since owners lost theirs, it is the only one with a display name.
 type Initiator struct {
-	ID string `xml:"ID"`
+	ID          string `xml:"ID"`
+	DisplayName string
 }
 
 func initiator(account string) *Initiator {
-	return &Initiator{ID: "arn:aws:iam::" + account + ":root"}
+	return &Initiator{ID: wire.UserARN(account), DisplayName: wire.UserName}
 }

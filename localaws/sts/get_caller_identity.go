@@ -26,13 +26,10 @@ type GetCallerIdentityOutput struct {
 	Account string `json:"Account"`
 }
 
-// userID has the form of IAM's user ids.
-const userID = "AIDALOCALAWS000000000"
-
 func getCallerIdentity(_ context.Context, c *wire.Call, _ *GetCallerIdentityInput) (*GetCallerIdentityOutput, error) {
 	return &GetCallerIdentityOutput{
-		Arn:     "arn:aws:iam::" + c.Account + ":user/localaws",
-		UserID:  userID,
+		Arn:     wire.UserARN(c.Account),
+		UserID:  wire.UserID,
 		Account: c.Account,
 	}, nil
 }
