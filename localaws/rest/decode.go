@@ -132,6 +132,7 @@ var common = map[string]bool{
 	"X-Amz-Checksum-Crc32": true, "X-Amz-Checksum-Crc32c": true, "X-Amz-Checksum-Crc64nvme": true,
 	"X-Amz-Checksum-Sha1": true, "X-Amz-Checksum-Sha256": true, "X-Amz-Optional-Object-Attributes": true,
 	"X-Amz-Target": true, "X-Amz-Region-Set": true, "X-Amz-Mfa": true,
+	"X-Amz-Checksum-Algorithm": true, // S3 does not look at it where it names no action's parameter
 }
 
 // unknownHeader returns the name of an x-amz-… header that the action does not have; "": there is none.

@@ -4,7 +4,10 @@ import (
 	"cmp"
 	"context"
 	"crypto/md5" //nolint:gosec // S3's ETag
+	"crypto/sha256"
 	"encoding/hex"
+	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -65,11 +68,39 @@ const (
 func (s *Service) completeMultipartUpload(
 	_ context.Context, c *rest.Call, in *CompleteMultipartUploadInput,
 ) (*CompleteMultipartUploadOutput, error) {
-	b, u, err := s.upload(c, in.Bucket, in.Key, in.UploadID)
+	b, err := s.bucket(c, in.Bucket)
 	if err != nil {
 		return nil, err
 	}
-	if in.MultipartUpload == nil || len(in.MultipartUpload.Part) == 0 || len(in.MultipartUpload.Part) > maxParts {
+	o, err := in.complete(s, c, b)
+	if errors.Is(err, bucket.ErrNoUpload) {
+		if o = b.Completed(in.UploadID, in.Key, in.digest()); o == nil {
+			return nil, noSuchUpload(in.UploadID)
+		}
+	} else if err != nil {
+		return nil, err
+	}
+	out := &CompleteMultipartUploadOutput{
+		Expiration: expiration(b.Settings(), o), ShownEncryption: shownEncryption(o.Encryption),
+		Location: c.BaseURL + "/" + in.Bucket + "/" + encoder(true).text(in.Key), Bucket: in.Bucket, Key: in.Key,
+		ETag: quote(o.ETag),
+	}
+	if o.Encryption.KMSKey == "" { // S3 computes the checksum of others, too, but does not tell it here
+		out.ChecksumType, out.ChecksumElements = &o.Checksum.Type, checksumElements(o.Checksum)
+	}
+	return out, nil
+}
+
+// complete ends the upload. bucket.ErrNoUpload says that there is none.
+func (in *CompleteMultipartUploadInput) complete(s *Service, c *rest.Call, b *bucket.Bucket) (*bucket.Object, error) {
+	u, _, ok := b.Parts(in.UploadID)
+	if !ok || u.Key != in.Key {
+		return nil, bucket.ErrNoUpload
+	}
+	if in.MultipartUpload == nil || len(in.MultipartUpload.Part) == 0 {
+		return nil, invalidRequest("You must specify at least one part")
+	}
+	if len(in.MultipartUpload.Part) > maxParts {
 		return nil, rest.MalformedXML()
 	}
 	condition, err := writeCondition(in.IfMatch, in.IfNoneMatch)
@@ -79,16 +110,26 @@ func (s *Service) completeMultipartUpload(
 	join := func(u *bucket.Upload, parts map[int]*bucket.Part) (*bucket.Object, error) {
 		return in.join(s, u, parts)
 	}
-	o, err := b.Complete(u.ID, condition, join)
-	if err != nil {
+	o, err := b.Complete(u.ID, condition, in.digest(), join)
+	switch {
+	case errors.Is(err, bucket.ErrNoUpload): // another request has completed it meanwhile
+		return nil, err
+	case err != nil:
 		return nil, modelError(err, b, in.Key, u.ID, condition)
 	}
 	s.notify(c, b, "ObjectCreated:CompleteMultipartUpload", o)
-	return &CompleteMultipartUploadOutput{
-		Expiration: expiration(b.Settings(), o), ShownEncryption: shownEncryption(o.Encryption),
-		Location: c.BaseURL + "/" + in.Bucket + "/" + encoder(true).text(in.Key), Bucket: in.Bucket, Key: in.Key,
-		ETag: quote(o.ETag), ChecksumType: &o.Checksum.Type, ChecksumElements: checksumElements(o.Checksum),
-	}, nil
+	return o, nil
+}
+
+// digest returns what a request that is sent again has in common with the first: the listed parts.
+func (in *CompleteMultipartUploadInput) digest() bucket.Digest {
+	all := sha256.New()
+	if in.MultipartUpload != nil {
+		for _, p := range in.MultipartUpload.Part {
+			fmt.Fprintln(all, p.PartNumber, strings.Trim(p.ETag, `"`))
+		}
+	}
+	return bucket.Digest(all.Sum(nil))
 }
 
 // join makes the object of the listed parts.
@@ -146,18 +187,29 @@ func invalidPart(u *bucket.Upload, p CompletedPart) error {
 		"UploadId", u.ID, "PartNumber", itoa(p.PartNumber), "ETag", strings.Trim(p.ETag, `"`))
 }
 
-// checkSum compares the listed checksum of a part with that of the part.
+// checkSum compares the listed checksum of a part with that of the part. Parts of an upload without an algorithm are
+// listed without checksums.
 func (listed *CompletedPart) checkSum(u *bucket.Upload, p *bucket.Part) error {
-	want := *listed.field(p.Checksum.Algorithm)
+	other := listed.any()
+	if u.Checksum.Algorithm == "" {
+		if other != "" {
+			return invalidPart(u, *listed)
+		}
+		return nil
+	}
+	want := *listed.field(u.Checksum.Algorithm)
 	switch {
 	case want != nil && *want != p.Checksum.Value:
 		return invalidPart(u, *listed)
-	case want == nil && u.Checksum.Type == composite:
-		name := strings.ToLower(u.Checksum.Algorithm)
-		return invalidRequest("The upload was created using a " + name + " checksum. The complete request must " +
-			"include the checksum for each part. It was missing for part " + itoa(listed.PartNumber) + " in the request.")
+	case want != nil || u.Checksum.Type != composite:
+		return nil
+	case other != "":
+		return rest.Refuse(400, "BadDigest", "The "+strings.ToLower(other)+" you specified for part "+
+			itoa(listed.PartNumber)+" did not match what we received.")
 	}
-	return nil
+	return invalidRequest("The upload was created using a " + strings.ToLower(u.Checksum.Algorithm) +
+		" checksum. The complete request must include the checksum for each part. It was missing for part " +
+		itoa(listed.PartNumber) + " in the request.")
 }
 
 // sum sets the checksum of the object, and compares it with that of the request.
@@ -186,23 +238,30 @@ func (in *CompleteMultipartUploadInput) sum(o *bucket.Object, u *bucket.Upload, 
 	} else {
 		o.Checksum.Value, _ = rest.Combine(o.Checksum.Algorithm, sums)
 	}
-	return in.verify(o)
+	return in.verify(u, o)
 }
 
-// verify compares the checksum of the request, which is in a header, with that of the object.
-func (in *CompleteMultipartUploadInput) verify(o *bucket.Object) error {
-	claims := map[string]string{
+// verify compares the checksum of the request, which is in a header, with that of the object. S3 does not look at the
+// header if the upload has no algorithm, and takes a checksum of the full object only with its type.
+func (in *CompleteMultipartUploadInput) verify(u *bucket.Upload, o *bucket.Object) error {
+	if in.ChecksumType != "" && !strings.EqualFold(in.ChecksumType, u.Checksum.Type) {
+		return invalidRequest("The upload was created using the " + cmp.Or(u.Checksum.Type, "null") + " checksum " +
+			"mode. The complete request must use the same checksum mode.")
+	}
+	if u.Checksum.Algorithm == "" {
+		return nil
+	}
+	for algorithm, claim := range map[string]string{
 		"CRC32": in.ChecksumCRC32, "CRC32C": in.ChecksumCRC32C, "CRC64NVME": in.ChecksumCRC64NVME,
 		"SHA1": in.ChecksumSHA1, "SHA256": in.ChecksumSHA256,
-	}
-	if in.ChecksumType != "" && !strings.EqualFold(in.ChecksumType, o.Checksum.Type) {
-		return invalidRequest("The upload was created using the " + o.Checksum.Type + " checksum mode. The complete " +
-			"request must use the same checksum mode.")
-	}
-	claim := claims[o.Checksum.Algorithm]
-	if have, _, _ := strings.Cut(o.Checksum.Value, "-"); claim != "" && claim != o.Checksum.Value && claim != have {
-		return rest.Refuse(400, "BadDigest", "The "+strings.ToLower(o.Checksum.Algorithm)+
-			" you specified did not match the calculated checksum.")
+	} {
+		have, _, _ := strings.Cut(o.Checksum.Value, "-")
+		good := algorithm == u.Checksum.Algorithm && (claim == o.Checksum.Value || claim == have) &&
+			(in.ChecksumType != "" || u.Checksum.Type == composite)
+		if claim != "" && !good {
+			return rest.Refuse(400, "BadDigest", "The "+strings.ToLower(u.Checksum.Algorithm)+
+				" you specified did not match the calculated checksum.")
+		}
 	}
 	return nil
 }

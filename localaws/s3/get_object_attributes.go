@@ -82,7 +82,9 @@ func (s *Service) getObjectAttributes(_ context.Context, c *rest.Call, in *GetOb
 			out.ETag = &o.ETag // the only action that shows it without quotes
 		case "Checksum":
 			if o.Checksum.Value != "" {
-				out.Checksum = &AttributeChecksum{checksumElements(o.Checksum), &o.Checksum.Type}
+				sum := o.Checksum
+				sum.Value, _, _ = strings.Cut(sum.Value, "-") // the only answer without the number of parts
+				out.Checksum = &AttributeChecksum{checksumElements(sum), &sum.Type}
 			}
 		case "ObjectParts":
 			if out.ObjectParts, err = in.parts(o); err != nil {
@@ -122,7 +124,7 @@ func (in *GetObjectAttributesInput) parts(o *bucket.Object) (*AttributeParts, er
 	if err != nil {
 		return nil, err
 	}
-	if o.Checksum.Type != "COMPOSITE" {
+	if o.Checksum.Type != composite {
 		return all, nil
 	}
 	marker, last, more := 0, 0, false

@@ -290,6 +290,16 @@ func checksumElements(c bucket.Checksum) ChecksumElements {
 	return e
 }
 
+// any returns the algorithm of a checksum that there is; "": there is none.
+func (e *ChecksumElements) any() string {
+	for _, algorithm := range []string{"CRC32", "CRC32C", "CRC64NVME", "SHA1", "SHA256"} {
+		if *e.field(algorithm) != nil {
+			return algorithm
+		}
+	}
+	return ""
+}
+
 // field returns where the checksum of an algorithm is; nil: the algorithm is unknown.
 func (e *ChecksumElements) field(algorithm string) **string {
 	return map[string]**string{

@@ -25,14 +25,15 @@ type Bucket struct {
 	region  string
 	created time.Time
 
-	mu       sync.RWMutex
-	gone     bool
-	settings *Settings // replaced as a whole
-	sequence uint64    // number of changes
-	objects  index
-	bytes    int64
-	uploads  map[string]*Upload
-	watches  map[string]map[*Watch]struct{}
+	mu        sync.RWMutex
+	gone      bool
+	settings  *Settings // replaced as a whole
+	sequence  uint64    // number of changes
+	objects   index
+	bytes     int64
+	uploads   map[string]*Upload
+	completed []completed // the latest last
+	watches   map[string]map[*Watch]struct{}
 }
 
 func newBucket(account, name, region string, created time.Time, s *Settings) *Bucket {

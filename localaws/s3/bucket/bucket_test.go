@@ -6,6 +6,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -173,7 +174,7 @@ func TestUploadFreesItsParts(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	o, err := b.Complete("u", Condition{}, func(_ *Upload, parts map[int]*Part) (*Object, error) {
+	o, err := b.Complete("u", Condition{}, Digest{1}, func(_ *Upload, parts map[int]*Part) (*Object, error) {
 		return &Object{Key: "k", Content: Join([]Content{parts[1].Content, parts[2].Content})}, nil
 	})
 	if err != nil || o.Size() != 6 {
@@ -185,6 +186,33 @@ func TestUploadFreesItsParts(t *testing.T) {
 	}
 	if err := b.PutPart("u", &Part{Number: 1, Content: whole(blobs[0])}); !errors.Is(err, ErrNoUpload) {
 		t.Errorf("a part of a completed upload: %v", err)
+	}
+}
+
+// TestCompletedAreBounded: a bucket remembers the latest completed uploads, without what they hold.
+func TestCompletedAreBounded(t *testing.T) {
+	b := testBucket(t)
+	for i := range maxCompleted + 1 {
+		u := &Upload{ID: strconv.Itoa(i), Key: "k"}
+		if err := b.Start(u); err != nil {
+			t.Fatal(err)
+		}
+		join := func(*Upload, map[int]*Part) (*Object, error) {
+			return &Object{Key: "k", ETag: u.ID, Parts: []PartInfo{{Number: 1}}}, nil
+		}
+		if _, err := b.Complete(u.ID, Condition{}, Digest{1}, join); err != nil {
+			t.Fatal(err)
+		}
+	}
+	last := strconv.Itoa(maxCompleted)
+	if o := b.Completed(last, "k", Digest{1}); o == nil || o.ETag != last || o.Parts != nil {
+		t.Errorf("the last one: %+v", o)
+	}
+	if o := b.Completed("0", "k", Digest{1}); o != nil || len(b.completed) > maxCompleted {
+		t.Errorf("the first of %d: %+v", len(b.completed), o)
+	}
+	if o := b.Completed(last, "k", Digest{2}); o != nil {
+		t.Errorf("by another request: %+v", o)
 	}
 }
 

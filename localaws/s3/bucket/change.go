@@ -1,5 +1,7 @@
 package bucket
 
+import "slices"
+
 // Change is one modification of a bucket.
 type Change interface{ of(b *Bucket) error }
 
@@ -11,8 +13,9 @@ type (
 	configure      struct{ settings *Settings }
 	closeBucket    struct{}
 	completeUpload struct {
-		id     string
-		object *Object
+		id      string
+		request Digest
+		object  *Object
 	}
 	putPart struct {
 		upload string
@@ -89,6 +92,12 @@ func (c completeUpload) of(b *Bucket) error {
 	if err := (endUpload{c.id}).of(b); err != nil {
 		return err
 	}
+	if len(b.completed) == maxCompleted {
+		b.completed = slices.Delete(b.completed, 0, maxCompleted/10) // seldom, so that a completion stays cheap
+	}
+	kept := *c.object
+	kept.Content, kept.Parts = Content{}, nil
+	b.completed = append(b.completed, completed{c.id, c.request, kept})
 	return putObject{c.object}.of(b)
 }
 
@@ -109,6 +118,6 @@ func (closeBucket) of(b *Bucket) error {
 			p.Content.Release()
 		}
 	}
-	b.objects, b.uploads = index{}, map[string]*Upload{}
+	b.objects, b.uploads, b.completed = index{}, map[string]*Upload{}, nil
 	return nil
 }

@@ -68,11 +68,37 @@ func (b *Bucket) PutPart(id string, p *Part) error {
 // Abort ends an upload without an object.
 func (b *Bucket) Abort(id string) error { return b.change(endUpload{id}) }
 
+// Digest tells requests that complete an upload apart.
+type Digest [32]byte
+
+// completed is what is kept of an upload after its end, for a client that lost the answer.
+type completed struct {
+	id      string
+	request Digest
+	object  Object // without content and parts
+}
+
+// maxCompleted is the number of completed uploads that a bucket remembers: more than clients complete at once.
+const maxCompleted = 1000
+
+// Completed returns the object that a request to complete an upload has made, without its content and its parts, or
+// nil.
+func (b *Bucket) Completed(id, key string, request Digest) *Object {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	for i := range b.completed {
+		if c := &b.completed[i]; c.id == id && c.object.Key == key && c.request == request {
+			return &c.object
+		}
+	}
+	return nil
+}
+
 // Complete ends an upload if the condition holds; a change of the object since the start of the upload is a race. join
 // makes the object of the upload and its parts; the content of the object takes over what it uses of the parts'
-// contents, and the rest of the parts is dropped.
+// contents, and the rest of the parts is dropped. Completed then finds the object by the request's digest.
 func (b *Bucket) Complete(
-	id string, c Condition, join func(*Upload, map[int]*Part) (*Object, error),
+	id string, c Condition, request Digest, join func(*Upload, map[int]*Part) (*Object, error),
 ) (*Object, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -88,5 +114,5 @@ func (b *Bucket) Complete(
 		return nil, err
 	}
 	o.Content.Retain() // the parts' own use ends with the upload
-	return o, b.apply(completeUpload{id, o})
+	return o, b.apply(completeUpload{id, request, o})
 }
