@@ -60,6 +60,7 @@ func (s *shape) decode(r *request, in reflect.Value) *Error {
 				continue
 			}
 			text, ok = r.parameter(f.wire)
+			ok = ok && (text != "" || !isNumber(v)) // S3 does not look at an empty number
 		case inHeader:
 			values := r.Header[f.head]
 			text, ok = strings.Join(values, ","), len(values) > 0
@@ -75,6 +76,15 @@ func (s *shape) decode(r *request, in reflect.Value) *Error {
 		}
 	}
 	return nil
+}
+
+// isNumber reports whether a field is a number, or a pointer to one.
+func isNumber(v reflect.Value) bool {
+	kind := v.Kind()
+	if kind == reflect.Pointer {
+		kind = v.Type().Elem().Kind()
+	}
+	return kind == reflect.Int || kind == reflect.Int64
 }
 
 func badText(f *field, v reflect.Value, text string) *Error {

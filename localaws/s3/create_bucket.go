@@ -3,7 +3,6 @@ package s3
 import (
 	"context"
 	"errors"
-	"regexp"
 
 	"github.com/godwitmq/godwit/localaws/rest"
 	"github.com/godwitmq/godwit/localaws/s3/bucket"
@@ -77,7 +76,7 @@ func (s *Service) regionFor(c *rest.Call, constraint string) (string, error) {
 	if at != firstRegion && constraint != at && c.Region != "" {
 		return "", illegalLocation(constraint)
 	}
-	if !validRegion(constraint) {
+	if !s.knownRegion(constraint, at) {
 		return "", rest.Refuse(400, "InvalidLocationConstraint", "The specified location-constraint is not valid",
 			"LocationConstraint", constraint)
 	}
@@ -119,7 +118,3 @@ func (s *Service) create(account, name, region, ownership string, tags []bucket.
 	}
 	return err
 }
-
-var regionForm = regexp.MustCompile(`^[a-z]{2}(-[a-z]+)+-\d$`)
-
-func validRegion(name string) bool { return regionForm.MatchString(name) }

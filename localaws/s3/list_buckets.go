@@ -42,6 +42,10 @@ func (s *Service) listBuckets(_ context.Context, c *rest.Call, in *ListBucketsIn
 				itoa(limit))
 		}
 	}
+	if in.BucketRegion != "" && !s.knownRegion(in.BucketRegion, c.Region) {
+		return nil, rest.Refuse(400, "InvalidArgument", "Argument value "+in.BucketRegion+" is not a valid AWS Region",
+			"ArgumentName", "bucket-region")
+	}
 	after, err := readToken(in.ContinuationToken)
 	if err != nil {
 		return nil, err
@@ -79,7 +83,12 @@ func readToken(token string) (string, error) {
 	text, err := base64.URLEncoding.DecodeString(token)
 	last, ok := strings.CutPrefix(string(text), tokenMark)
 	if err != nil || !ok {
-		return "", rest.InvalidArgument("The continuation token provided is incorrect", "continuation-token", token)
+		return "", badToken()
 	}
 	return last, nil
+}
+
+func badToken() error {
+	return rest.Refuse(400, "InvalidArgument", "The continuation token provided is incorrect",
+		"ArgumentName", "continuation-token")
 }

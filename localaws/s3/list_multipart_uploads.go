@@ -2,6 +2,7 @@ package s3
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -11,13 +12,13 @@ import (
 
 // ListMultipartUploadsInput is the input of ListMultipartUploads.
 type ListMultipartUploadsInput struct {
-	Bucket         string `rest:"bucket"`
-	Delimiter      string `rest:"query,delimiter"`
-	EncodingType   string `rest:"query,encoding-type"`
-	KeyMarker      string `rest:"query,key-marker"`
-	MaxUploads     *int   `rest:"query,max-uploads"`
-	Prefix         string `rest:"query,prefix"`
-	UploadIDMarker string `rest:"query,upload-id-marker"`
+	Bucket         string  `rest:"bucket"`
+	Delimiter      string  `rest:"query,delimiter"`
+	EncodingType   *string `rest:"query,encoding-type"`
+	KeyMarker      string  `rest:"query,key-marker"`
+	MaxUploads     *int    `rest:"query,max-uploads"`
+	Prefix         string  `rest:"query,prefix"`
+	UploadIDMarker string  `rest:"query,upload-id-marker"`
 }
 
 // ListMultipartUploadsOutput is the output of ListMultipartUploads.
@@ -25,8 +26,8 @@ type ListMultipartUploadsOutput struct {
 	Bucket             string
 	KeyMarker          *string
 	UploadIDMarker     *string `xml:"UploadIdMarker"`
-	NextKeyMarker      *string
-	NextUploadIDMarker *string `xml:"NextUploadIdMarker"`
+	NextKeyMarker      string
+	NextUploadIDMarker string `xml:"NextUploadIdMarker"`
 	Prefix             *string
 	Delimiter          *string
 	EncodingType       *string
@@ -55,51 +56,65 @@ func (s *Service) listMultipartUploads(
 	if err != nil {
 		return nil, err
 	}
+	all, err := behindMarker(b.Uploads(), in)
+	if err != nil {
+		return nil, err
+	}
 	out := &ListMultipartUploadsOutput{
 		Bucket: in.Bucket, KeyMarker: e.pointer(in.KeyMarker), UploadIDMarker: &in.UploadIDMarker,
-		Prefix: e.pointer(in.Prefix), EncodingType: e.named(), MaxUploads: limit,
+		Prefix: e.optional(in.Prefix), Delimiter: e.optional(in.Delimiter), EncodingType: e.named(), MaxUploads: limit,
 	}
-	out.Delimiter = e.optional(in.Delimiter)
-	fillUploads(out, in, b, e)
+	if in.KeyMarker == "" {
+		out.UploadIDMarker = &in.KeyMarker // S3 ignores it without a key
+	}
+	fillUploads(out, in, b, all, e)
 	return out, nil
 }
 
-// behindMarker returns the uploads with the prefix that are behind the markers.
-func behindMarker(all []*bucket.Upload, in *ListMultipartUploadsInput) []*bucket.Upload {
-	var rest []*bucket.Upload
-	seen := in.UploadIDMarker == ""
-	for _, u := range all {
-		later := u.Key > in.KeyMarker || u.Key == in.KeyMarker && in.UploadIDMarker != "" && seen
-		if u.Key == in.KeyMarker && u.ID == in.UploadIDMarker {
-			seen = true
-		}
-		if in.KeyMarker == "" || later {
-			rest = append(rest, u)
-		}
+// behindMarker returns the uploads that are behind the markers: those of later keys, and the later ones of the key. Of
+// a group that the key is in, there are none.
+func behindMarker(all []*bucket.Upload, in *ListMultipartUploadsInput) ([]*bucket.Upload, error) {
+	if in.KeyMarker == "" {
+		return all, nil
 	}
-	return rest
+	at := slices.IndexFunc(all, func(u *bucket.Upload) bool { return u.ID == in.UploadIDMarker })
+	if in.UploadIDMarker != "" && (at < 0 || all[at].Key != in.KeyMarker) {
+		return nil, rest.InvalidArgument("Invalid uploadId marker", "upload-id-marker", in.UploadIDMarker)
+	}
+	if at >= 0 {
+		all = all[at+1:]
+	}
+	group, grouped := in.group(in.KeyMarker)
+	return slices.DeleteFunc(all, func(u *bucket.Upload) bool {
+		return u.Key < in.KeyMarker || u.Key == in.KeyMarker && at < 0 || grouped && strings.HasPrefix(u.Key, group)
+	}), nil
 }
 
-func fillUploads(out *ListMultipartUploadsOutput, in *ListMultipartUploadsInput, b *bucket.Bucket, e encoder) {
-	last, lastID, group := "", "", ""
-	for _, u := range behindMarker(b.Uploads(), in) {
-		if !strings.HasPrefix(u.Key, in.Prefix) || group != "" && strings.HasPrefix(u.Key, group) {
+// group returns the common prefix of a key.
+func (in *ListMultipartUploadsInput) group(key string) (group string, grouped bool) {
+	q := bucket.Query{Prefix: in.Prefix, Delimiter: in.Delimiter}
+	return q.Group(key)
+}
+
+// fillUploads adds a page of uploads and groups. The next markers are those of the last upload, also if a group is
+// behind it, and also if the list ends here.
+func fillUploads(
+	out *ListMultipartUploadsOutput, in *ListMultipartUploadsInput, b *bucket.Bucket, all []*bucket.Upload, e encoder,
+) {
+	last := ""
+	for _, u := range all {
+		group, grouped := in.group(u.Key)
+		if !strings.HasPrefix(u.Key, in.Prefix) || grouped && group == last {
 			continue
 		}
 		if len(out.Upload)+len(out.CommonPrefixes) == out.MaxUploads {
 			out.IsTruncated = out.MaxUploads > 0
-			out.NextKeyMarker, out.NextUploadIDMarker = e.pointer(last), &lastID
 			return
 		}
-		if in.Delimiter != "" {
-			if head, _, ok := strings.Cut(u.Key[len(in.Prefix):], in.Delimiter); ok {
-				group = in.Prefix + head + in.Delimiter
-				last, lastID = group, ""
-				if group != in.KeyMarker {
-					out.CommonPrefixes = append(out.CommonPrefixes, CommonPrefix{e.text(group)})
-				}
-				continue
-			}
+		if grouped {
+			last = group
+			out.CommonPrefixes = append(out.CommonPrefixes, CommonPrefix{e.text(group)})
+			continue
 		}
 		listed := ListedUpload{
 			Key: e.text(u.Key), UploadID: u.ID, Initiated: u.Initiated, StorageClass: u.StorageClass,
@@ -109,6 +124,6 @@ func fillUploads(out *ListMultipartUploadsOutput, in *ListMultipartUploadsInput,
 			listed.ChecksumAlgorithm, listed.ChecksumType = &u.Checksum.Algorithm, &u.Checksum.Type
 		}
 		out.Upload = append(out.Upload, listed)
-		last, lastID = u.Key, u.ID
+		out.NextKeyMarker, out.NextUploadIDMarker = listed.Key, u.ID
 	}
 }

@@ -10,13 +10,13 @@ import (
 
 // ListObjectVersionsInput is the input of ListObjectVersions.
 type ListObjectVersionsInput struct {
-	Bucket          string `rest:"bucket"`
-	Delimiter       string `rest:"query,delimiter"`
-	EncodingType    string `rest:"query,encoding-type"`
-	KeyMarker       string `rest:"query,key-marker"`
-	MaxKeys         *int   `rest:"query,max-keys"`
-	Prefix          string `rest:"query,prefix"`
-	VersionIDMarker string `rest:"query,version-id-marker"`
+	Bucket          string  `rest:"bucket"`
+	Delimiter       string  `rest:"query,delimiter"`
+	EncodingType    *string `rest:"query,encoding-type"`
+	KeyMarker       string  `rest:"query,key-marker"`
+	MaxKeys         *int    `rest:"query,max-keys"`
+	Prefix          string  `rest:"query,prefix"`
+	VersionIDMarker string  `rest:"query,version-id-marker"`
 }
 
 // ListObjectVersionsOutput is the output of ListObjectVersions.
@@ -58,6 +58,10 @@ func (s *Service) listObjectVersions(
 	if err != nil {
 		return nil, err
 	}
+	if in.VersionIDMarker != "" && in.KeyMarker == "" {
+		return nil, rest.InvalidArgument("A version-id marker cannot be specified without a key marker.",
+			"version-id-marker", in.VersionIDMarker)
+	}
 	page := b.List(bucket.Query{Prefix: in.Prefix, Delimiter: in.Delimiter, After: in.KeyMarker, Limit: limit})
 	out := &ListObjectVersionsOutput{
 		Name: in.Bucket, Prefix: e.pointer(in.Prefix), KeyMarker: e.pointer(in.KeyMarker),
@@ -73,8 +77,11 @@ func (s *Service) listObjectVersions(
 	}
 	out.Delimiter = e.optional(in.Delimiter)
 	if page.More {
-		version := "null"
-		out.NextKeyMarker, out.NextVersionIDMarker = e.pointer(page.Last), &version
+		out.NextKeyMarker = e.pointer(page.Last)
+		if n := len(page.Objects); n > 0 && page.Objects[n-1].Key == page.Last { // a group has no version
+			version := "null"
+			out.NextVersionIDMarker = &version
+		}
 	}
 	return out, nil
 }

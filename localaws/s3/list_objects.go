@@ -9,12 +9,12 @@ import (
 
 // ListObjectsInput is the input of ListObjects.
 type ListObjectsInput struct {
-	Bucket       string `rest:"bucket"`
-	Delimiter    string `rest:"query,delimiter"`
-	EncodingType string `rest:"query,encoding-type"`
-	Marker       string `rest:"query,marker"`
-	MaxKeys      *int   `rest:"query,max-keys"`
-	Prefix       string `rest:"query,prefix"`
+	Bucket       string  `rest:"bucket"`
+	Delimiter    string  `rest:"query,delimiter"`
+	EncodingType *string `rest:"query,encoding-type"`
+	Marker       string  `rest:"query,marker"`
+	MaxKeys      *int    `rest:"query,max-keys"`
+	Prefix       string  `rest:"query,prefix"`
 }
 
 // ListObjectsOutput is the output of ListObjects.

@@ -12,7 +12,7 @@ type ListObjectsV2Input struct {
 	Bucket            string  `rest:"bucket"`
 	ContinuationToken *string `rest:"query,continuation-token"`
 	Delimiter         string  `rest:"query,delimiter"`
-	EncodingType      string  `rest:"query,encoding-type"`
+	EncodingType      *string `rest:"query,encoding-type"`
 	FetchOwner        bool    `rest:"query,fetch-owner"`
 	MaxKeys           *int    `rest:"query,max-keys"`
 	Prefix            string  `rest:"query,prefix"`
@@ -44,8 +44,7 @@ func (s *Service) listObjectsV2(_ context.Context, c *rest.Call, in *ListObjects
 	q := bucket.Query{Prefix: in.Prefix, Delimiter: in.Delimiter, After: in.StartAfter, Limit: limit}
 	if in.ContinuationToken != nil {
 		if q.After, err = readToken(*in.ContinuationToken); err != nil || q.After == "" {
-			return nil, rest.InvalidArgument("The continuation token provided is incorrect", "continuation-token",
-				*in.ContinuationToken)
+			return nil, badToken()
 		}
 	}
 	page := b.List(q)
@@ -59,7 +58,10 @@ func (s *Service) listObjectsV2(_ context.Context, c *rest.Call, in *ListObjects
 		whose = owner(b.Account())
 	}
 	out.Contents = e.objects(page.Objects, whose)
-	out.Delimiter, out.StartAfter = e.optional(in.Delimiter), e.optional(in.StartAfter)
+	out.Delimiter = e.optional(in.Delimiter)
+	if in.ContinuationToken == nil { // the token has taken its place
+		out.StartAfter = e.optional(in.StartAfter)
+	}
 	if page.More {
 		token := writeToken(page.Last)
 		out.NextContinuationToken = &token

@@ -30,11 +30,14 @@ type CommonPrefix struct{ Prefix string }
 // encoder writes keys as the client wants them.
 type encoder bool
 
-func encoding(kind string) (encoder, error) {
-	if kind != "" && kind != "url" {
-		return false, rest.InvalidArgument("Invalid Encoding Method specified in Request", "encoding-type", kind)
+func encoding(kind *string) (encoder, error) {
+	switch {
+	case kind == nil:
+		return false, nil
+	case *kind != "url":
+		return false, rest.InvalidArgument("Invalid Encoding Method specified in Request", "encoding-type", *kind)
 	}
-	return kind == "url", nil
+	return true, nil
 }
 
 func (e encoder) text(key string) string {
@@ -68,7 +71,7 @@ func (e encoder) named() *string {
 
 // listing checks what the lists of a bucket have in common: its name, the kind of encoding, and the size of a page with
 // the name of the parameter for it.
-func (s *Service) listing(c *rest.Call, name, kind string, most *int, parameter string) (
+func (s *Service) listing(c *rest.Call, name string, kind *string, most *int, parameter string) (
 	b *bucket.Bucket, e encoder, limit int, err error,
 ) {
 	if b, err = s.bucket(c, name); err != nil {

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/godwitmq/godwit/localaws/s3/bucket"
+	"github.com/godwitmq/godwit/localaws/wire"
 )
 
 // Seed is a bucket with its notifications, as in a seed file.
@@ -29,7 +30,7 @@ type SeedNotification struct {
 // notifications of the seed.
 func (s *Service) Plant(seed Seed) error {
 	region, account := cmp.Or(seed.Region, s.opts.Region), cmp.Or(seed.Account, s.opts.Account)
-	if !validRegion(region) {
+	if !wire.IsRegion(region) {
 		return fmt.Errorf("region %q is not of the form us-east-1", region)
 	}
 	var given []Tag

@@ -6,7 +6,7 @@ import "strings"
 type Query struct {
 	Prefix    string
 	Delimiter string // "": keys are not grouped
-	After     string // keys and groups up to this one are left out
+	After     string // keys up to this one, and the group that it is in, are left out
 	Limit     int
 }
 
@@ -32,7 +32,7 @@ func (b *Bucket) List(q Query) Page {
 			page.More = q.Limit > 0
 			return page
 		}
-		group, grouped := q.group(o.Key)
+		group, grouped := q.Group(o.Key)
 		if !grouped {
 			page.Objects, page.Last = append(page.Objects, o), o.Key
 			at = b.objects.next(at)
@@ -48,14 +48,14 @@ func (x *index) first(q Query) position {
 	if q.After < q.Prefix {
 		return x.seek(q.Prefix)
 	}
-	if group, grouped := q.group(q.After); grouped && group == q.After {
+	if group, grouped := q.Group(q.After); grouped {
 		return x.behind(group)
 	}
 	return x.seek(q.After + "\x00")
 }
 
-// group returns the common prefix of a key.
-func (q Query) group(key string) (group string, grouped bool) {
+// Group returns the common prefix of a key; false: the key is listed itself.
+func (q Query) Group(key string) (group string, grouped bool) {
 	if q.Delimiter == "" || !strings.HasPrefix(key, q.Prefix) {
 		return "", false
 	}
