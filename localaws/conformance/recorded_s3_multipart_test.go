@@ -73,21 +73,31 @@ func TestRecordedS3Completion(t *testing.T) {
 		b.missing("k")
 		b.wants("complete", b.complete("k", id, parts, crc32c, "Nks/tw==", kind, full), 200, "")
 	})
-	runBucket(t, "a part shows its checksum only if that of the object is composite", func(b *bucket) {
-		for kind, want := range map[string]string{"FULL_OBJECT": "", "COMPOSITE": "NSRBwg=="} {
+	runBucket(t, "one of several parts shows its checksum only if that of the object is composite", func(b *bucket) {
+		for kind, want := range map[string]string{"FULL_OBJECT": "", "COMPOSITE": crc32Of("abc")} {
 			id := b.start("k", "x-amz-checksum-algorithm", "CRC32", "x-amz-checksum-type", kind)
-			etag := b.part("k", id, 1, "abc", "x-amz-checksum-crc32", crc32Of("abc"))
-			own := []string{"<ChecksumCRC32>" + crc32Of("abc") + "</ChecksumCRC32>"}
-			b.wants(kind, b.complete("k", id, completeXML(own, etag)), 200, "")
-			part := b.call("GET", "k?partNumber=1", headers{"x-amz-checksum-mode", "ENABLED"}, "").header
+			one := b.part("k", id, 1, fiveMiB, "x-amz-checksum-crc32", crc32Of(fiveMiB))
+			two := b.part("k", id, 2, "abc", "x-amz-checksum-crc32", crc32Of("abc"))
+			own := []string{
+				"<ChecksumCRC32>" + crc32Of(fiveMiB) + "</ChecksumCRC32>",
+				"<ChecksumCRC32>" + crc32Of("abc") + "</ChecksumCRC32>",
+			}
+			b.wants(kind, b.complete("k", id, completeXML(own, one, two)), 200, "")
+			part := b.call("GET", "k?partNumber=2", headers{"x-amz-checksum-mode", "ENABLED"}, "").header
 			got, has := part.Get("x-amz-checksum-crc32"), part.Get("x-amz-checksum-type")
 			if got != want || (has == "") != (want == "") {
 				b.Errorf("%s: the part has %q %q", kind, got, has)
 			}
 			attributes := b.call("GET", "k?attributes", headers{"x-amz-object-attributes", "Checksum"}, "")
-			if attributes.has("-1</Checksum") || !attributes.has("<ChecksumType>"+kind) {
+			if attributes.has("-2</Checksum") || !attributes.has("<ChecksumType>"+kind) {
 				b.Errorf("%s: attributes %s", kind, attributes.body)
 			}
+		}
+		id := b.start("k", "x-amz-checksum-algorithm", "CRC32", "x-amz-checksum-type", "FULL_OBJECT")
+		b.wants("one", b.complete("k", id, completeXML(nil, b.part("k", id, 1, "abc"))), 200, "")
+		part := b.call("GET", "k?partNumber=1", headers{"x-amz-checksum-mode", "ENABLED"}, "").header
+		if got := part.Get("x-amz-checksum-crc32"); got != crc32Of("abc") {
+			b.Errorf("the only part: %q", got)
 		}
 	})
 	runBucket(t, "a completion with a key of KMS does not tell the checksum", func(b *bucket) {

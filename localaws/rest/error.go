@@ -49,6 +49,15 @@ func InvalidArgument(message, name, value string) *Error {
 	return Refuse(400, "InvalidArgument", message, "ArgumentName", name, "ArgumentValue", value)
 }
 
+// CheckOwner refuses an expected owner of a bucket that is no account.
+func CheckOwner(account string) *Error {
+	if wire.IsAccount(account) {
+		return nil
+	}
+	return Refuse(400, "InvalidBucketOwnerAWSAccountID",
+		"The value of the expected bucket owner parameter must be an AWS Account ID... ["+account+"]")
+}
+
 // MalformedXML refuses a body.
 func MalformedXML() *Error {
 	return Refuse(400, "MalformedXML",

@@ -111,6 +111,11 @@ func (m *Mux) read(a *answer, r *http.Request) (*Call, *Action, any, error) {
 	if bad != nil {
 		return nil, nil, nil, bad
 	}
+	if owner, sent := r.Header["X-Amz-Expected-Bucket-Owner"]; sent {
+		if bad := CheckOwner(owner[0]); bad != nil {
+			return nil, nil, nil, bad
+		}
+	}
 	c := m.newCall(a, r, action, ScopeOf(r, query))
 	if name := action.unknownHeader(r.Header); name != "" {
 		return nil, nil, nil, notImplemented(name)

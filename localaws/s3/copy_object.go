@@ -77,10 +77,6 @@ func (in *CopyObjectInput) make(
 		return nil, invalidRequest("The specified copy source is larger than the maximum allowable size for a copy " +
 			"source: 5368709120")
 	}
-	if source.StorageClass == "GLACIER" || source.StorageClass == "DEEP_ARCHIVE" {
-		return nil, rest.Refuse(403, "InvalidObjectState", "The operation is not valid for the object's storage class",
-			"StorageClass", source.StorageClass)
-	}
 	given, err := in.properties(b)
 	if err != nil {
 		return nil, err
@@ -94,7 +90,7 @@ func (in *CopyObjectInput) make(
 	}
 	changes := in.MetadataDirective == "REPLACE" || in.TaggingDirective == "REPLACE" || in.StorageClass != "" ||
 		in.ServerSideEncryption != "" || in.SSECustomerAlgorithm != "" || in.WebsiteRedirectLocation != "" ||
-		in.ChecksumAlgorithm != ""
+		in.ChecksumAlgorithm != "" || b.Settings().Encryption != nil || source.Encryption != given.Encryption
 	if same && !changes {
 		return nil, invalidRequest("This copy request is illegal because it is trying to copy an object to itself " +
 			"without changing the object's metadata, storage class, website redirect location or encryption attributes.")

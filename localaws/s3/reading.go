@@ -118,7 +118,10 @@ func (v *view) part(o *bucket.Object, number int) (bucket.Checksum, error) {
 	v.partial(o.Size())
 	count := len(o.Parts)
 	v.shown.PartsCount = &count
-	if o.Checksum.Type == fullObject { // S3 tells the checksums of parts only if that of the object is made of them
+	switch {
+	case o.Checksum.Type == fullObject && count == 1:
+		return o.Checksum, nil
+	case o.Checksum.Type == fullObject: // S3 tells those of parts only if that of the object is made of them
 		return bucket.Checksum{}, nil
 	}
 	sum := o.Parts[number-1].Checksum

@@ -37,6 +37,11 @@ func (in *SourceInput) open(s *Service, c *rest.Call) (*bucket.Bucket, *bucket.O
 	if o == nil {
 		return nil, nil, noSuchKey(key)
 	}
+	if o.StorageClass == "GLACIER" || o.StorageClass == "DEEP_ARCHIVE" {
+		o.Content.Release()
+		return nil, nil, rest.Refuse(403, "InvalidObjectState",
+			"Operation is not valid for the source object's storage class", "StorageClass", o.StorageClass)
+	}
 	conditions := ReadConditions{
 		match: in.CopySourceIfMatch, noneMatch: in.CopySourceIfNoneMatch, modifiedSince: in.CopySourceIfModifiedSince,
 		unmodifiedSince: in.CopySourceIfUnmodifiedSince, prefix: "x-amz-copy-source-",
@@ -58,16 +63,26 @@ func (in *SourceInput) open(s *Service, c *rest.Call) (*bucket.Bucket, *bucket.O
 // address reads the source's bucket and key.
 func (in *SourceInput) address(s *Service, c *rest.Call) (*bucket.Bucket, string, error) {
 	path, version, _ := strings.Cut(in.CopySource, "?versionId=")
-	text, err := url.PathUnescape(strings.TrimPrefix(path, "/"))
-	name, key, ok := strings.Cut(text, "/")
-	if err != nil || !ok || name == "" || key == "" || !utf8.ValidString(key) {
-		return nil, "", rest.InvalidArgument("Copy Source must mention the source bucket and key: sourcebucket/sourcekey",
-			"x-amz-copy-source", in.CopySource)
+	text, err := url.QueryUnescape(strings.TrimPrefix(path, "/")) // some clients write + for a space
+	if err != nil || !utf8.ValidString(text) {
+		return nil, "", badSource("Invalid copy source encoding.")
+	}
+	name, key, _ := strings.Cut(text, "/")
+	b := s.store.Bucket(name)
+	switch {
+	case b == nil && !validBucketName(name):
+		return nil, "", badSource("Invalid copy source bucket name")
+	case key == "":
+		return nil, "", badSource("Invalid copy source object key")
 	}
 	if err := checkVersion(version); err != nil {
 		return nil, "", err
 	}
-	b := s.store.Bucket(name)
+	if owner := in.ExpectedSourceBucketOwner; owner != "" {
+		if bad := rest.CheckOwner(owner); bad != nil {
+			return nil, "", bad
+		}
+	}
 	switch {
 	case b == nil:
 		return nil, "", noSuchBucket(name)
@@ -76,6 +91,11 @@ func (in *SourceInput) address(s *Service, c *rest.Call) (*bucket.Bucket, string
 		return nil, "", accessDenied()
 	}
 	return b, key, nil
+}
+
+// badSource refuses a source. S3 tells the name of the header twice, not its value.
+func badSource(message string) error {
+	return rest.InvalidArgument(message, "x-amz-copy-source", "x-amz-copy-source")
 }
 
 // digest reads a content and returns its ETag and its checksum.

@@ -38,12 +38,8 @@ func (s *Service) uploadPart(_ context.Context, c *rest.Call, in *UploadPartInpu
 	if err != nil {
 		return nil, err
 	}
-	if in.PartNumber == nil || *in.PartNumber < 1 || *in.PartNumber > maxParts {
-		n := 0
-		if in.PartNumber != nil {
-			n = *in.PartNumber
-		}
-		return nil, badPartNumber(n)
+	if err := in.checkNumber(); err != nil {
+		return nil, err
 	}
 	if err := checkPartSum(u, c.Body.Algorithm()); err != nil {
 		return nil, err
@@ -73,6 +69,16 @@ func (s *Service) uploadPart(_ context.Context, c *rest.Call, in *UploadPartInpu
 		out.ShownChecksum = shownChecksum(p.Checksum)
 	}
 	return out, nil
+}
+
+func (in *UploadPartInput) checkNumber() error {
+	switch n := in.PartNumber; {
+	case n == nil:
+		return badPartNumber(0)
+	case *n < 1 || *n > maxParts:
+		return badPartNumber(*n)
+	}
+	return nil
 }
 
 // upload returns an upload of a key.

@@ -30,8 +30,8 @@ func (s *Service) uploadPartCopy(
 	if err != nil {
 		return nil, err
 	}
-	if in.PartNumber == nil || *in.PartNumber < 1 || *in.PartNumber > maxParts {
-		return nil, badPartNumber(0)
+	if err := in.checkNumber(); err != nil {
+		return nil, err
 	}
 	key := CustomerKey{in.SSECustomerAlgorithm, in.SSECustomerKey, in.SSECustomerKeyMD5}
 	if err := checkPartKey(u, key); err != nil {
@@ -82,6 +82,8 @@ func (in *UploadPartCopyInput) content(source *bucket.Object) (bucket.Content, e
 		return bucket.Content{}, rest.InvalidArgument("The x-amz-copy-source-range value must be of the form bytes=first-last "+
 			"where first and last are the zero-based offsets of the first and last bytes to copy",
 			"x-amz-copy-source-range", in.CopySourceRange)
+	case first >= source.Size():
+		return bucket.Content{}, invalidRequest("The specified copy range is invalid for the source object size")
 	case last >= source.Size():
 		return bucket.Content{}, rest.InvalidArgument("Range specified is not valid for source object of size: "+
 			itoa(int(source.Size())), "x-amz-copy-source-range", in.CopySourceRange)
