@@ -53,7 +53,12 @@ func checkSigned(r *http.Request, query url.Values, now time.Time) *Error {
 		moveHeaders(r, query)
 		return checkExpires(query, now)
 	}
-	if query.Has("AWSAccessKeyId") && query.Has("Signature") {
+	if query.Has("AWSAccessKeyId") || query.Has("Signature") {
+		if !query.Has("AWSAccessKeyId") || !query.Has("Signature") || !query.Has("Expires") {
+			return Refuse(403, "AccessDenied",
+				"Query-string authentication requires the Signature, Expires and AWSAccessKeyId parameters")
+		}
+		moveHeaders(r, query)
 		seconds, err := strconv.ParseInt(query.Get("Expires"), 10, 64)
 		if err != nil {
 			return Refuse(403, "AccessDenied", "Invalid date (should be seconds since epoch): "+query.Get("Expires"))
@@ -110,13 +115,16 @@ var ofSignature = map[string]bool{
 	"X-Amz-Signedheaders": true, "X-Amz-Signature": true,
 }
 
+// moveHeaders copies the parameters of a presigned URL that are headers to those of the request, which keep their
+// values. Version 2 has the x-amz-… headers in the URL, and so has version 4 what a client hoists. boto3 hoists
+// conditions, too.
 func moveHeaders(r *http.Request, query url.Values) {
-	header := r.Header
+	header := r.Header.Clone()
 	for name, values := range query {
 		name = canonical(name)
-		if strings.HasPrefix(name, "X-Amz-") && !ofSignature[name] && len(header[name]) == 0 {
-			if r.Header = header; len(values) > 0 {
-				header = header.Clone()
+		hoisted := strings.HasPrefix(name, "X-Amz-") && !ofSignature[name]
+		if hoisted || name == "If-Match" || name == "If-None-Match" {
+			if len(header[name]) == 0 {
 				header[name] = values
 			}
 		}
