@@ -130,7 +130,7 @@ func (s *Store) copyOne(ctx context.Context, in *s3.UploadPartCopyInput, n int64
 	}
 	done := types.CompletedPart{PartNumber: in.PartNumber}
 	if r := out.CopyPartResult; r != nil {
-		done.ETag, done.ChecksumCRC32, done.ChecksumCRC64NVME = r.ETag, r.ChecksumCRC32, r.ChecksumCRC64NVME
+		done.ETag = r.ETag
 	}
 	return done, nil
 }

@@ -46,6 +46,9 @@ func inWorld(t *testing.T, f func(w *world)) {
 			Region: "us-east-1", BaseEndpoint: aws.String("http://localaws.internal"),
 			Credentials: credentials.NewStaticCredentialsProvider("k", "s", ""),
 			HTTPClient:  &http.Client{Transport: server.Transport()},
+			// What config.LoadDefaultConfig sets: every part of an upload has a checksum.
+			RequestChecksumCalculation: aws.RequestChecksumCalculationWhenSupported,
+			ResponseChecksumValidation: aws.ResponseChecksumValidationWhenSupported,
 		}}
 		w.s3 = s3.NewFromConfig(w.conf, func(o *s3.Options) { o.UsePathStyle = true })
 		f(w)
