@@ -98,11 +98,17 @@ type headers []string
 // call sends a signed request. A target that begins with / is a path; any other is in the case's bucket.
 func (b *bucket) call(method, target string, h headers, body string) reply {
 	b.Helper()
-	return b.send(b.sign(b.request(method, target, h, body)))
+	return b.callIn(*region, method, target, h, body)
+}
+
+// callIn is the same as call, for a region.
+func (b *bucket) callIn(region, method, target string, h headers, body string) reply {
+	b.Helper()
+	return b.send(b.sign(region, b.request(method, target, h, body)))
 }
 
 // sign signs a request.
-func (b *bucket) sign(r *http.Request) *http.Request {
+func (b *bucket) sign(region string, r *http.Request) *http.Request {
 	b.Helper()
 	hash := r.Header.Get("X-Amz-Content-Sha256")
 	if hash == "" {
@@ -110,7 +116,7 @@ func (b *bucket) sign(r *http.Request) *http.Request {
 		r.Header.Set("X-Amz-Content-Sha256", hash)
 	}
 	keys := must(b.keys.Retrieve(b.ctx))(b.world)
-	if err := v4.NewSigner().SignHTTP(b.ctx, keys, r, hash, "s3", *region, time.Now(),
+	if err := v4.NewSigner().SignHTTP(b.ctx, keys, r, hash, "s3", region, time.Now(),
 		func(o *v4.SignerOptions) { o.DisableURIPathEscaping = true }); err != nil {
 		b.Fatal(err)
 	}

@@ -86,7 +86,7 @@ func (b *bucket) control(method, query, body string) reply {
 	r := b.request(method, "/v20180820/tags/arn%3Aaws%3As3%3A%3A%3A"+b.name+query,
 		headers{"X-Amz-Account-Id", account, "Content-Type", "application/xml"}, body)
 	r.Host = account + "." + r.URL.Host // as the SDK writes it
-	return b.send(b.sign(r))
+	return b.send(b.sign(*region, r))
 }
 
 func (b *bucket) controlTags() (tags []string) {

@@ -29,6 +29,7 @@ type Body struct {
 	chunks  *chunkedReader // nil: the body is not aws-chunked
 	call    *wire.Call     // says where the body breaks
 	md5     []byte         // Content-MD5
+	digest  string         // Content-MD5 as it was sent
 	sha256  []byte         // x-amz-content-sha256, of a body that is not aws-chunked
 	claim   claim
 	buffers *sync.Pool
@@ -70,17 +71,31 @@ func newBody(w http.ResponseWriter, r *http.Request, buffers *sync.Pool, claims 
 	} else if digest, err := hex.DecodeString(form); err == nil && len(digest) == sha256.Size {
 		b.sha256 = digest
 	}
-	if text := r.Header.Get("Content-Md5"); text != "" {
-		digest, err := base64.StdEncoding.DecodeString(text)
-		if err != nil || len(digest) != md5.Size {
-			b.fault = Refuse(400, "InvalidDigest", "The Content-MD5 you specified was invalid.", "Content-MD5", text)
+	if sent, ok := r.Header["Content-Md5"]; ok {
+		b.digest = sent[0]
+		if b.md5 = readMD5(b.digest); b.md5 == nil {
+			b.fault = Refuse(400, "InvalidDigest", "The Content-MD5 you specified was invalid.",
+				"Content-MD5", b.digest)
 		}
-		b.md5 = digest
 	}
 	if b.fault == nil && claims {
 		b.fault = b.claim.read(r.Header)
 	}
 	return b
+}
+
+// readMD5 reads a digest in base64, or in hexadecimal, which S3 takes, too; nil: it is none.
+func readMD5(text string) []byte {
+	if len(text) == hex.EncodedLen(md5.Size) {
+		if digest, err := hex.DecodeString(text); err == nil {
+			return digest
+		}
+	}
+	digest, err := base64.StdEncoding.DecodeString(text)
+	if err != nil || len(digest) != md5.Size {
+		return nil
+	}
+	return digest
 }
 
 func missingLength() *Error {
@@ -145,6 +160,9 @@ func (b *Body) Check(limit int64) error {
 	switch {
 	case b.fault != nil:
 		return b.fault
+	case b.Size < 0 && b.chunks == nil: // the body of HTTP's own chunks
+		return Refuse(501, "NotImplemented",
+			"A header you provided implies functionality that is not implemented", "Header", "Transfer-Encoding")
 	case b.Size < 0:
 		return missingLength()
 	case b.Size > limit:
@@ -311,7 +329,7 @@ func (b *Body) verify(d *digests) error {
 	}
 	if b.md5 != nil && !bytes.Equal(b.md5, d.md5.Sum(nil)) {
 		return Refuse(400, "BadDigest", "The Content-MD5 you specified did not match what we received.",
-			"ExpectedDigest", base64.StdEncoding.EncodeToString(b.md5),
+			"ExpectedDigest", b.digest,
 			"CalculatedDigest", base64.StdEncoding.EncodeToString(d.md5.Sum(nil)))
 	}
 	if b.claim.value != "" && b.claim.value != base64.StdEncoding.EncodeToString(d.sum.Sum(nil)) {

@@ -85,7 +85,8 @@ func (s *Service) completeMultipartUpload(
 		Location: c.BaseURL + "/" + in.Bucket + "/" + encoder(true).text(in.Key), Bucket: in.Bucket, Key: in.Key,
 		ETag: quote(o.ETag),
 	}
-	if o.Encryption.KMSKey == "" { // S3 computes the checksum of others, too, but does not tell it here
+	// Of an object with a key of KMS, S3 does not tell the checksum here.
+	if o.Encryption.KMSKey == "" && o.Checksum.Value != "" {
 		out.ChecksumType, out.ChecksumElements = &o.Checksum.Type, checksumElements(o.Checksum)
 	}
 	return out, nil
@@ -215,7 +216,8 @@ func (listed *CompletedPart) checkSum(u *bucket.Upload, p *bucket.Part) error {
 // sum sets the checksum of the object, and compares it with that of the request.
 func (in *CompleteMultipartUploadInput) sum(o *bucket.Object, u *bucket.Upload, parts []*bucket.Part) error {
 	o.Checksum = u.Checksum
-	if o.Checksum.Algorithm == "" {
+	keyless := u.Encryption.CustomerMD5 == "" // otherwise S3 has no checksum of its own
+	if o.Checksum.Algorithm == "" && keyless {
 		o.Checksum = bucket.Checksum{Algorithm: rest.Default, Type: fullObject}
 	}
 	var values []string
@@ -232,10 +234,11 @@ func (in *CompleteMultipartUploadInput) sum(o *bucket.Object, u *bucket.Upload, 
 		}
 		o.Parts = append(o.Parts, info)
 	}
-	if o.Checksum.Type == composite {
+	switch o.Checksum.Type {
+	case composite:
 		value, _ := rest.Composite(o.Checksum.Algorithm, values) // the parts' checksums were computed here
 		o.Checksum.Value = value + "-" + itoa(len(parts))
-	} else {
+	case fullObject:
 		o.Checksum.Value, _ = rest.Combine(o.Checksum.Algorithm, sums)
 	}
 	return in.verify(u, o)

@@ -1,6 +1,7 @@
 package s3
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"time"
@@ -111,9 +112,7 @@ func (in *CopyObjectInput) sum(o, source *bucket.Object) error {
 	if err := checkAlgorithm(algorithm); err != nil {
 		return err
 	}
-	if algorithm == "" {
-		algorithm = source.Checksum.Algorithm
-	}
+	algorithm = cmp.Or(algorithm, source.Checksum.Algorithm, rest.Default)
 	o.ETag, o.Checksum = source.ETag, source.Checksum
 	if algorithm == o.Checksum.Algorithm && len(source.Parts) == 0 {
 		return nil

@@ -24,13 +24,20 @@ type CreateBucketConfiguration struct {
 
 // CreateBucketOutput is the output of CreateBucket.
 type CreateBucketOutput struct {
-	Location string `rest:"header,Location"`
+	BucketARN string `rest:"header,x-amz-bucket-arn"`
+	Location  string `rest:"header,Location"`
 }
 
-// firstRegion is the region that S3 began with, and whose rules are older than those of others.
-const firstRegion = "us-east-1"
+const (
+	firstRegion     = "us-east-1" // in which S3 began, and whose rules are older than those of others
+	oldEurope       = "EU"        // the location of a bucket of eu-west-1, as S3 first named it
+	oldEuropeRegion = "eu-west-1"
+)
 
 func (s *Service) createBucket(_ context.Context, c *rest.Call, in *CreateBucketInput) (*CreateBucketOutput, error) {
+	if err := checkSignedRegion(c); err != nil {
+		return nil, err
+	}
 	conf := in.CreateBucketConfiguration
 	if conf == nil {
 		conf = &CreateBucketConfiguration{}
@@ -39,48 +46,52 @@ func (s *Service) createBucket(_ context.Context, c *rest.Call, in *CreateBucket
 	if err != nil {
 		return nil, err
 	}
-	tags, err := checkTags(conf.Tags, maxBucketTags)
+	tags, err := checkTags(conf.Tags, newBucketTags)
 	if err != nil {
 		return nil, err
 	}
 	if err := checkACL(in.ACL); err != nil {
 		return nil, err
 	}
-	strict := region != firstRegion || c.Region != "" && c.Region != firstRegion
-	if err := s.create(c.Account, in.Bucket, region, in.ObjectOwnership, tags, strict); err != nil {
+	set := &bucket.Settings{Tags: tags, Ownership: in.ObjectOwnership}
+	if conf.LocationConstraint == oldEurope {
+		set.Location = oldEurope
+	}
+	strict := region != firstRegion || c.Region != "" && c.Region != firstRegion || len(tags) > 0
+	b, err := s.create(c.Account, in.Bucket, region, set, strict)
+	if err != nil {
 		return nil, err
 	}
-	if region == firstRegion {
-		return &CreateBucketOutput{Location: "/" + in.Bucket}, nil
+	out := &CreateBucketOutput{Location: "/" + in.Bucket, BucketARN: b.ARN()}
+	if region != firstRegion {
+		out.Location = "http://" + in.Bucket + ".s3.amazonaws.com/"
 	}
-	return &CreateBucketOutput{Location: "http://" + in.Bucket + ".s3.amazonaws.com/"}, nil
+	return out, nil
 }
 
-// regionFor returns the region of a new bucket.
+// regionFor returns the region of a new bucket. From the first region, a bucket is created in any other, elsewhere only
+// in the region of the request. A request that is not signed works where the constraint says.
 func (s *Service) regionFor(c *rest.Call, constraint string) (string, error) {
-	at := c.Region
-	if at == "" || at == "aws-global" {
+	at, signed := c.Region, c.Region != ""
+	if !signed {
 		at = s.opts.Region
 	}
+	named := constraint
+	if constraint == oldEurope {
+		named = oldEuropeRegion
+	}
 	switch {
-	case constraint == "EU":
-		constraint = "eu-west-1"
-	case constraint == firstRegion:
-		return "", rest.Refuse(400, "InvalidLocationConstraint", "The specified location-constraint is not valid",
-			"LocationConstraint", constraint)
-	case constraint == "" && (at == firstRegion || c.Region == ""):
+	case constraint == "" && (at == firstRegion || !signed):
 		return at, nil
 	case constraint == "":
 		return "", illegalLocation("unspecified")
-	}
-	if at != firstRegion && constraint != at && c.Region != "" {
+	case at != firstRegion && signed && named != at:
 		return "", illegalLocation(constraint)
-	}
-	if !s.knownRegion(constraint, at) {
+	case constraint == firstRegion || !s.knownRegion(named, at):
 		return "", rest.Refuse(400, "InvalidLocationConstraint", "The specified location-constraint is not valid",
 			"LocationConstraint", constraint)
 	}
-	return constraint, nil
+	return named, nil
 }
 
 func illegalLocation(what string) error {
@@ -88,33 +99,32 @@ func illegalLocation(what string) error {
 		"for the region specific endpoint this request was sent to.")
 }
 
-// create creates a bucket with AWS's defaults. Outside the first region, it is an error that it exists.
-func (s *Service) create(account, name, region, ownership string, tags []bucket.Tag, strict bool) error {
+// create creates a bucket with these settings, and otherwise with AWS's defaults. strict says that it is an error that
+// the bucket exists.
+func (s *Service) create(account, name, region string, set *bucket.Settings, strict bool) (*bucket.Bucket, error) {
 	if !validBucketName(name) {
-		return invalidBucketName(name)
+		return nil, invalidBucketName(name)
 	}
-	if ownership == "" {
-		ownership = ownerEnforced
+	if set.Ownership == "" {
+		set.Ownership = ownerEnforced
 	}
-	if err := checkOwnership(ownership); err != nil {
-		return err
+	if err := checkOwnership(set.Ownership); err != nil {
+		return nil, err
 	}
-	b, err := s.store.Create(account, name, region, s.now(), &bucket.Settings{
-		Tags: tags, Ownership: ownership,
-		PublicAccess: &bucket.PublicAccess{
-			BlockPublicAcls: true, IgnorePublicAcls: true, BlockPublicPolicy: true, RestrictPublicBuckets: true,
-		},
-	})
-	if errors.Is(err, bucket.ErrExists) && b.Account() != account {
-		return rest.Refuse(409, "BucketAlreadyExists", "The requested bucket name is not available. The bucket "+
-			"namespace is shared by all users of the system. Please select a different name and try again.", "BucketName", name)
+	set.PublicAccess = &bucket.PublicAccess{
+		BlockPublicAcls: true, IgnorePublicAcls: true, BlockPublicPolicy: true, RestrictPublicBuckets: true,
 	}
-	if errors.Is(err, bucket.ErrExists) {
-		if b.Region() == region && !strict {
-			return nil // the first region answers so
-		}
-		return rest.Refuse(409, "BucketAlreadyOwnedByYou", "Your previous request to create the named bucket succeeded "+
-			"and you already own it.", "BucketName", name)
+	b, err := s.store.Create(account, name, region, s.now(), set)
+	switch {
+	case !errors.Is(err, bucket.ErrExists):
+		return b, err
+	case b.Account() != account:
+		return nil, rest.Refuse(409, "BucketAlreadyExists", "The requested bucket name is not available. The bucket "+
+			"namespace is shared by all users of the system. Please select a different name and try again.",
+			"BucketName", name)
+	case b.Region() == region && !strict:
+		return b, nil // the first region answers so
 	}
-	return err
+	return nil, rest.Refuse(409, "BucketAlreadyOwnedByYou", "Your previous request to create the named bucket succeeded "+
+		"and you already own it.", "BucketName", name)
 }

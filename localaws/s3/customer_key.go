@@ -11,32 +11,45 @@ import (
 // CustomerKey is a key of the customer, in a request. It is not kept, and nothing is encrypted with it.
 type CustomerKey struct{ algorithm, key, digest string }
 
+// check reports what is wrong with the headers. S3 names another header than the one that is wrong, and no value.
 func (k CustomerKey) check() error {
+	bad := func(message string) error {
+		return rest.Refuse(400, "InvalidArgument", message, "ArgumentName", "x-amz-server-side-encryption")
+	}
+	raw, err := base64.StdEncoding.DecodeString(k.key)
+	sum := md5.Sum(raw) //nolint:gosec // see the import
+	const provide = "Requests specifying Server Side Encryption with Customer provided keys must provide "
 	switch {
-	case k.algorithm != aes256:
-		return rest.InvalidArgument("Requests specifying Server Side Encryption with Customer provided keys must provide a "+
-			"valid encryption algorithm.", "x-amz-server-side-encryption-customer-algorithm", k.algorithm)
+	case k.algorithm == "":
+		return bad(provide + "a valid encryption algorithm.")
 	case k.key == "":
-		return rest.InvalidArgument("Requests specifying Server Side Encryption with Customer provided keys must provide an "+
-			"appropriate secret key.", "x-amz-server-side-encryption-customer-key", "")
+		return bad(provide + "an appropriate secret key.")
+	case k.algorithm != aes256:
+		return rest.Refuse(400, "InvalidEncryptionAlgorithmError",
+			"The Encryption request you specified is not valid. Supported value: AES256.",
+			"ArgumentName", "x-amz-server-side-encryption", "ArgumentValue", k.algorithm)
+	case err != nil || len(raw) != customerKeySize:
+		return bad("The secret key was invalid for the specified algorithm.")
 	case k.digest == "":
-		return rest.InvalidArgument("Requests specifying Server Side Encryption with Customer provided keys must provide the "+
-			"client calculated MD5 of the secret key.", "x-amz-server-side-encryption-customer-key-MD5", "")
-	case !k.matches():
-		return rest.InvalidArgument("The calculated MD5 hash of the key did not match the hash that was provided.",
-			"x-amz-server-side-encryption-customer-key-MD5", k.digest)
+		return bad(provide + "the client calculated MD5 of the secret key.")
+	case base64.StdEncoding.EncodeToString(sum[:]) != k.digest:
+		return bad("The calculated MD5 hash of the key did not match the hash that was provided.")
 	}
 	return nil
 }
 
+const customerKeySize = 32 // AES256
+
+func (k CustomerKey) given() bool { return k != CustomerKey{} }
+
 // opens reports whether an object may be read with the key.
 func (k CustomerKey) opens(o *bucket.Object) error {
 	switch {
-	case o.Encryption.CustomerMD5 == "" && k.algorithm == "":
+	case o.Encryption.CustomerMD5 == "" && !k.given():
 		return nil
 	case o.Encryption.CustomerMD5 == "":
 		return invalidRequest("The encryption parameters are not applicable to this object.")
-	case k.algorithm == "":
+	case !k.given():
 		return invalidRequest("The object was stored using a form of Server Side Encryption. The correct parameters must " +
 			"be provided to retrieve the object.")
 	}
@@ -44,14 +57,26 @@ func (k CustomerKey) opens(o *bucket.Object) error {
 		return err
 	}
 	if k.digest != o.Encryption.CustomerMD5 {
-		return accessDenied()
+		return rest.Refuse(403, "AccessDenied", "Requests specifying Server Side Encryption with Customer provided keys "+
+			"must provide the correct secret key.")
 	}
 	return nil
 }
 
-// matches reports whether the digest is that of the key.
-func (k CustomerKey) matches() bool {
-	raw, err := base64.StdEncoding.DecodeString(k.key)
-	sum := md5.Sum(raw) //nolint:gosec // see the import
-	return err == nil && len(raw) == 32 && base64.StdEncoding.EncodeToString(sum[:]) == k.digest
+// fits reports whether the key is that of an upload, for a part of it.
+func (k CustomerKey) fits(u *bucket.Upload) error {
+	own := u.Encryption.CustomerMD5
+	if k.given() {
+		if err := k.check(); err != nil {
+			return err
+		}
+	}
+	switch {
+	case (own != "") != k.given():
+		return invalidRequest("The multipart upload initiate requested encryption. Subsequent part requests must include " +
+			"the appropriate encryption parameters.")
+	case own != k.digest:
+		return invalidRequest("The provided encryption parameters did not match the ones used originally.")
+	}
+	return nil
 }

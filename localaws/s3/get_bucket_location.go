@@ -19,8 +19,8 @@ func (s *Service) getBucketLocation(
 	if err != nil {
 		return nil, err
 	}
-	out := &GetBucketLocationOutput{}
-	if b.Region() != firstRegion {
+	out := &GetBucketLocationOutput{Location: b.Settings().Location}
+	if out.Location == "" && b.Region() != firstRegion {
 		out.Location = b.Region()
 	}
 	return out, nil

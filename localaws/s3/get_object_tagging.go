@@ -18,9 +18,12 @@ func (s *Service) getObjectTagging(_ context.Context, c *rest.Call, in *ObjectTa
 	if err != nil {
 		return nil, err
 	}
-	o, err := object(b, in.Key, in.VersionID)
-	if err != nil {
+	if err := checkVersion(in.VersionID); err != nil {
 		return nil, err
+	}
+	o := b.Object(in.Key)
+	if o == nil {
+		return nil, noSuchKey(in.Bucket + "/" + in.Key) // the only action that names both
 	}
 	return shownTags(o.Tags), nil
 }

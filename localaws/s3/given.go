@@ -118,8 +118,7 @@ func checkACL(acl string) error {
 
 // encryption returns what an object is said to be encrypted with: what the request says, or the bucket's default.
 func (g *Given) encryption(b *bucket.Bucket) (bucket.Encryption, error) {
-	if g.SSECustomerAlgorithm != "" || g.SSECustomerKey != "" || g.SSECustomerKeyMD5 != "" {
-		key := CustomerKey{g.SSECustomerAlgorithm, g.SSECustomerKey, g.SSECustomerKeyMD5}
+	if key := (CustomerKey{g.SSECustomerAlgorithm, g.SSECustomerKey, g.SSECustomerKeyMD5}); key.given() {
 		if g.ServerSideEncryption != "" {
 			return bucket.Encryption{}, rest.InvalidArgument("Server Side Encryption with Customer provided key is "+
 				"incompatible with the encryption method specified", "x-amz-server-side-encryption",
@@ -186,6 +185,9 @@ func taggingHeader(text string) ([]bucket.Tag, error) {
 		"without tag name duplicates.", "x-amz-tagging", text)
 	var tags []Tag
 	for pair := range strings.SplitSeq(text, "&") {
+		if pair == "" {
+			continue
+		}
 		name, value, _ := strings.Cut(pair, "=")
 		name, err := url.QueryUnescape(name)
 		if err != nil {
@@ -194,12 +196,13 @@ func taggingHeader(text string) ([]bucket.Tag, error) {
 		if value, err = url.QueryUnescape(value); err != nil {
 			return nil, bad
 		}
-		if slices.ContainsFunc(tags, func(t Tag) bool { return t.Key == name }) {
+		twice := slices.ContainsFunc(tags, func(t Tag) bool { return t.Key == name })
+		if twice || !tagForm.MatchString(name) || !tagForm.MatchString(value) {
 			return nil, bad
 		}
 		tags = append(tags, Tag{name, value})
 	}
-	return checkTags(tags, maxTags)
+	return checkTags(tags, objectTags)
 }
 
 // Shown are the headers of an answer that describe an object.

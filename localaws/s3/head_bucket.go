@@ -8,6 +8,7 @@ import (
 
 // HeadBucketOutput is the output of HeadBucket.
 type HeadBucketOutput struct {
+	BucketARN        string `rest:"header,x-amz-bucket-arn"`
 	BucketRegion     string `rest:"header,x-amz-bucket-region"`
 	AccessPointAlias string `rest:"header,x-amz-access-point-alias"`
 	ContentType      string `rest:"header,Content-Type"`
@@ -19,6 +20,6 @@ func (s *Service) headBucket(_ context.Context, c *rest.Call, in *BucketInput) (
 		return nil, err
 	}
 	return &HeadBucketOutput{
-		BucketRegion: b.Region(), AccessPointAlias: "false", ContentType: "application/xml",
+		BucketARN: b.ARN(), BucketRegion: b.Region(), AccessPointAlias: "false", ContentType: "application/xml",
 	}, nil
 }

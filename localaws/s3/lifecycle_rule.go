@@ -190,7 +190,7 @@ func (r *LifecycleRule) filter() (bucket.Filter, error) {
 			out.Prefix = *f.And.Prefix
 		}
 		out.GreaterThan, out.LessThan = f.And.ObjectSizeGreaterThan, f.And.ObjectSizeLessThan
-		tags, err := checkTags(f.And.Tag, maxTags)
+		tags, err := checkTags(f.And.Tag, objectTags)
 		if err != nil {
 			return out, err
 		}

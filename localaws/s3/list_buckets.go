@@ -30,11 +30,15 @@ type ListedBucket struct {
 	Name         string
 	CreationDate time.Time
 	BucketRegion string
+	BucketARN    string `xml:"BucketArn"`
 }
 
 const maxBuckets = 10_000 // S3: buckets of a page, and in an account
 
 func (s *Service) listBuckets(_ context.Context, c *rest.Call, in *ListBucketsInput) (*ListBucketsOutput, error) {
+	if err := checkSignedRegion(c); err != nil {
+		return nil, err
+	}
 	limit := maxBuckets
 	if in.MaxBuckets != nil {
 		if limit = *in.MaxBuckets; limit < 1 || limit > maxBuckets {
@@ -64,7 +68,7 @@ func (s *Service) listBuckets(_ context.Context, c *rest.Call, in *ListBucketsIn
 			out.ContinuationToken = &token
 			break
 		}
-		out.Buckets = append(out.Buckets, ListedBucket{b.Name(), b.Created(), b.Region()})
+		out.Buckets = append(out.Buckets, ListedBucket{b.Name(), b.Created(), b.Region(), b.ARN()})
 	}
 	return out, nil
 }

@@ -72,8 +72,11 @@ func (s *Service) listObjectVersions(
 		out.Version = append(out.Version, ListedVersion{
 			Key: e.text(o.Key), VersionID: "null", IsLatest: true, LastModified: o.Modified, ETag: quote(o.ETag),
 			Size: o.Size(), StorageClass: o.StorageClass, Owner: owner(b.Account()),
-			ChecksumAlgorithm: &o.Checksum.Algorithm, ChecksumType: &o.Checksum.Type,
 		})
+		if o.Checksum.Value != "" {
+			last := &out.Version[len(out.Version)-1]
+			last.ChecksumAlgorithm, last.ChecksumType = &o.Checksum.Algorithm, &o.Checksum.Type
+		}
 	}
 	out.Delimiter = e.optional(in.Delimiter)
 	if page.More {

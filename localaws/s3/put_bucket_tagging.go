@@ -18,10 +18,10 @@ func (s *Service) putBucketTagging(_ context.Context, c *rest.Call, in *PutBucke
 	if err != nil {
 		return nil, err
 	}
-	if in.Tagging == nil || in.Tagging.TagSet == nil {
+	if in.Tagging == nil {
 		return nil, rest.MalformedXML()
 	}
-	tags, err := checkTags(in.Tagging.TagSet, maxBucketTags)
+	tags, err := checkTags(in.Tagging.TagSet, bucketTags)
 	if err != nil {
 		return nil, err
 	}

@@ -20,10 +20,10 @@ func (s *Service) putObjectTagging(_ context.Context, c *rest.Call, in *PutObjec
 	if err != nil {
 		return nil, err
 	}
-	if in.Tagging == nil || in.Tagging.TagSet == nil {
+	if in.Tagging == nil {
 		return nil, rest.MalformedXML()
 	}
-	tags, err := checkTags(in.Tagging.TagSet, maxTags)
+	tags, err := checkTags(in.Tagging.TagSet, objectTags)
 	if err != nil {
 		return nil, err
 	}

@@ -57,7 +57,7 @@ func invalidBucketName(name string) error {
 // bucket returns the bucket of a call. A bucket of another region than that of the signature is answered by a redirect.
 func (s *Service) bucket(c *rest.Call, name string) (*bucket.Bucket, error) {
 	b, err := s.anyRegion(c, name)
-	if err == nil && c.Region != "" && c.Region != "aws-global" && c.Region != b.Region() {
+	if err == nil && c.Region != "" && c.Region != b.Region() {
 		moved := rest.Refuse(301, "PermanentRedirect", "The bucket you are attempting to access must be addressed using "+
 			"the specified endpoint. Please send all future requests to this endpoint.",
 			"Endpoint", name+".s3."+b.Region()+".amazonaws.com", "Bucket", name)
@@ -69,6 +69,9 @@ func (s *Service) bucket(c *rest.Call, name string) (*bucket.Bucket, error) {
 
 // anyRegion returns the bucket of a call, whatever region it is signed for.
 func (s *Service) anyRegion(c *rest.Call, name string) (*bucket.Bucket, error) {
+	if err := checkSignedRegion(c); err != nil {
+		return nil, err
+	}
 	b := s.store.Bucket(name)
 	switch {
 	case b == nil && !validBucketName(name):
@@ -79,6 +82,15 @@ func (s *Service) anyRegion(c *rest.Call, name string) (*bucket.Bucket, error) {
 		return nil, accessDenied()
 	}
 	return b, nil
+}
+
+// checkSignedRegion refuses the name that SDKs have for the global endpoint, which is signed for the first region.
+func checkSignedRegion(c *rest.Call) error {
+	if c.Region == "aws-global" {
+		return rest.Refuse(400, "AuthorizationHeaderMalformed", "The authorization header is malformed; the region '"+
+			c.Region+"' is wrong; expecting '"+firstRegion+"'", "Region", firstRegion)
+	}
+	return nil
 }
 
 // mayUse reports whether a caller may use a bucket: a caller of its account, and one that is not signed. The policies

@@ -37,14 +37,14 @@ func (s *Service) Plant(seed Seed) error {
 	for _, k := range slices.Sorted(maps.Keys(seed.Tags)) {
 		given = append(given, Tag{k, seed.Tags[k]})
 	}
-	tags, err := checkTags(given, maxBucketTags)
+	tags, err := checkTags(given, bucketTags)
 	if err != nil {
 		return fmt.Errorf("tags: %w", err)
 	}
-	if err := s.create(account, seed.Name, region, "", tags, false); err != nil {
+	b, err := s.create(account, seed.Name, region, &bucket.Settings{Tags: tags}, false)
+	if err != nil {
 		return err
 	}
-	b := s.store.Bucket(seed.Name)
 	all, err := s.planted(seed)
 	if err != nil {
 		return err

@@ -2,7 +2,6 @@ package s3
 
 import (
 	"context"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -63,9 +62,6 @@ func (s *Service) tagResource(_ context.Context, c *rest.Call, in *TagResourceIn
 	return noContent(), err
 }
 
-// tagForm is what S3 Control takes in keys and values.
-var tagForm = regexp.MustCompile(`^[\p{L}\p{Z}\p{N}_.:/=+\-@]*$`)
-
 // checkControlTags checks tags. The codes are those of PutBucketTagging, but the texts are not.
 func checkControlTags(tags []ControlTag) (kept []bucket.Tag, err error) {
 	invalid := func(text string) error { return rest.Refuse(400, "InvalidTag", text) }
@@ -77,8 +73,7 @@ func checkControlTags(tags []ControlTag) (kept []bucket.Tag, err error) {
 		key, value := *t.Key, *t.Value
 		switch {
 		case strings.HasPrefix(key, "aws:"):
-			return nil, invalid("User-defined tag keys can't start with \"aws:\". This prefix is reserved for system tags. " +
-				"Remove \"aws:\" from your tag keys and try again.")
+			return nil, invalid(systemTag)
 		case seen[key]:
 			return nil, invalid("There are duplicate tag keys in your request. Remove the duplicate tag keys and try again.")
 		case key == "" || utf8.RuneCountInString(key) > maxTagKey || utf8.RuneCountInString(value) > maxTagValue ||

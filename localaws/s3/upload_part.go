@@ -45,7 +45,7 @@ func (s *Service) uploadPart(_ context.Context, c *rest.Call, in *UploadPartInpu
 		return nil, err
 	}
 	key := CustomerKey{in.SSECustomerAlgorithm, in.SSECustomerKey, in.SSECustomerKeyMD5}
-	if err := checkPartKey(u, key); err != nil {
+	if err := key.fits(u); err != nil {
 		return nil, err
 	}
 	otherwise := rest.Default
@@ -105,9 +105,4 @@ func checkPartSum(u *bucket.Upload, algorithm string) error {
 	}
 	return invalidRequest("Checksum Type mismatch occurred, expected checksum Type: " + strings.ToLower(want) +
 		", actual checksum Type: " + strings.ToLower(algorithm))
-}
-
-// checkPartKey compares the customer's key of a part with that of the upload.
-func checkPartKey(u *bucket.Upload, key CustomerKey) error {
-	return key.opens(&bucket.Object{Properties: u.Properties})
 }

@@ -34,7 +34,7 @@ func (s *Service) uploadPartCopy(
 		return nil, err
 	}
 	key := CustomerKey{in.SSECustomerAlgorithm, in.SSECustomerKey, in.SSECustomerKeyMD5}
-	if err := checkPartKey(u, key); err != nil {
+	if err := key.fits(u); err != nil {
 		return nil, err
 	}
 	_, source, err := in.open(s, c)

@@ -3,6 +3,7 @@ package bucket
 // Settings are the configuration of a bucket. A nil or empty field is not configured. Settings are replaced as a whole
 // and never modified.
 type Settings struct {
+	Location      string // the old name of the region that the bucket was created with; "": the region
 	Policy        string
 	Tags          []Tag
 	PublicAccess  *PublicAccess
