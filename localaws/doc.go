@@ -200,11 +200,13 @@
 //	                                    SSECustomerKeyMD5, SSEKMSEncryptionContext, SSEKMSKeyId,
 //	                                    ServerSideEncryption, StorageClass, Tagging, WebsiteRedirectLocation
 //	DeleteBucket                        Bucket
+//	DeleteBucketCors                    Bucket
 //	DeleteBucketEncryption              Bucket
 //	DeleteBucketLifecycle               Bucket
 //	DeleteBucketOwnershipControls       Bucket
 //	DeleteBucketPolicy                  Bucket
 //	DeleteBucketTagging                 Bucket
+//	DeleteBucketWebsite                 Bucket
 //	DeleteObject                        Bucket, IfMatch, Key, VersionId
 //	DeleteObjectTagging                 Bucket, Key, VersionId
 //	DeleteObjects                       Bucket, Delete
@@ -259,12 +261,16 @@
 //	ListObjectsV2                       Bucket, ContinuationToken, Delimiter, EncodingType, FetchOwner, MaxKeys,
 //	                                    Prefix, StartAfter
 //	ListParts                           Bucket, Key, MaxParts, PartNumberMarker, UploadId
+//	PutBucketAcl                        ACL, AccessControlPolicy (refused), Bucket
+//	PutBucketCors                       Bucket, CORSConfiguration
 //	PutBucketEncryption                 Bucket, ServerSideEncryptionConfiguration
 //	PutBucketLifecycleConfiguration     Bucket, LifecycleConfiguration, TransitionDefaultMinimumObjectSize
+//	PutBucketLogging                    Bucket, BucketLoggingStatus
 //	PutBucketNotificationConfiguration  Bucket, NotificationConfiguration, SkipDestinationValidation
 //	PutBucketOwnershipControls          Bucket, OwnershipControls
 //	PutBucketPolicy                     Bucket, ConfirmRemoveSelfBucketAccess, Policy
 //	PutBucketTagging                    Bucket, Tagging
+//	PutBucketWebsite                    Bucket, WebsiteConfiguration
 //	PutObject                           ACL, Bucket, BucketKeyEnabled, CacheControl, ContentDisposition,
 //	                                    ContentEncoding, ContentLanguage, ContentType, Expires, IfMatch, IfNoneMatch,
 //	                                    Key, Metadata, SSECustomerAlgorithm, SSECustomerKey, SSECustomerKeyMD5,
@@ -287,10 +293,10 @@
 //	UntagResource                       AccountId, ResourceArn, TagKeys
 //
 // Checksums are CRC32, CRC32C, CRC64NVME, SHA1 and SHA256. Of an object without one, the checksum is CRC64NVME. A
-// bucket has no versions, so VersionId may only be null. Canned ACLs may only be private or bucket-owner-full-control.
-// Of a lifecycle, expiration by days or date and the abortion of uploads act, at midnight UTC; transitions are refused.
-// Notifications go to queues and topics, for ObjectCreated, ObjectRemoved, LifecycleExpiration and ObjectTagging. A
-// bucket's policy is stored and shown. The bucket is in the path, or in the host: before a label s3, below localhost
-// and localaws, or as an existing bucket's name in front of any other host. Presigned URLs expire on the server's
-// clock.
+// bucket has no versions, so VersionId may only be null. Of a lifecycle, expiration by days or date and the abortion of
+// uploads act, at midnight UTC. Notifications go to queues and topics, for ObjectCreated, ObjectRemoved,
+// LifecycleExpiration and ObjectTagging. A bucket's policy is stored and shown. So are canned ACLs, rules of CORS,
+// logging, websites and transitions of lifecycles, of which the log says once that they do not act. The bucket is in
+// the path, or in the host: before a label s3, below localhost and localaws, or as an existing bucket's name in front
+// of any other host. Presigned URLs expire on the server's clock.
 package localaws

@@ -173,12 +173,11 @@ func TestS3Bucket(t *testing.T) {
 		for what, want := range map[string]string{
 			"abac": "<Status>Disabled</Status>", "metadataConfiguration": "MetadataConfigurationNotFound",
 			"metadataTable": "MetadataConfigurationNotFound",
-			"accelerate":    "<AccelerateConfiguration ", "acl": "FULL_CONTROL", "cors": "NoSuchCORSConfiguration",
-			"logging": "<BucketLoggingStatus ", "policyStatus": "NoSuchBucketPolicy",
+			"accelerate":    "<AccelerateConfiguration ", "policyStatus": "NoSuchBucketPolicy",
 			"replication":    "ReplicationConfigurationNotFoundError",
 			"requestPayment": "<Payer>BucketOwner</Payer>", "versioning": "<VersioningConfiguration ",
-			"website": "NoSuchWebsiteConfiguration", "object-lock": "ObjectLockConfigurationNotFoundError",
-			"analytics": "<IsTruncated>false<", "intelligent-tiering": "<IsTruncated>false<",
+			"object-lock": "ObjectLockConfigurationNotFoundError",
+			"analytics":   "<IsTruncated>false<", "intelligent-tiering": "<IsTruncated>false<",
 			"inventory": "<IsTruncated>false<", "metrics": "<IsTruncated>false<",
 		} {
 			if got := b.call("GET", "?"+what, nil, ""); !got.has(want) {

@@ -280,7 +280,9 @@ func TestS3Lifecycle(t *testing.T) {
 			{"", days, "MalformedXML"},
 			{all + "<Prefix/>", days, "MalformedXML"},
 			{"<Filter><Prefix>a</Prefix><ObjectSizeLessThan>1</ObjectSizeLessThan></Filter>", days, "MalformedXML"},
-			{all, "<Transition><Days>1</Days><StorageClass>GLACIER</StorageClass></Transition>", "NotImplemented"},
+			{all, "<Transition><Days>1</Days><StorageClass>STANDARD_IA</StorageClass></Transition>", "InvalidArgument"},
+			{all, "<Transition><Days>1</Days><StorageClass>STANDARD</StorageClass></Transition>", "MalformedXML"},
+			{all, "<Transition><StorageClass>GLACIER</StorageClass></Transition>", "MalformedXML"},
 		} {
 			got := b.call("PUT", "?lifecycle", nil, lifecycleXML(c.filter, c.action))
 			if got.code() != c.code {

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/godwitmq/godwit/localaws/rest"
-	"github.com/godwitmq/godwit/localaws/s3/bucket"
 )
 
 // ObjectInput is the input of reads about an object that need nothing else.
@@ -26,21 +25,6 @@ type PayerOutput struct {
 type PolicyStatusOutput struct {
 	IsPublic bool
 }
-
-// ACLOutput is the output of GetBucketAcl and GetObjectAcl: the owner may do everything.
-type ACLOutput struct {
-	Owner *Owner
-	Grant []Grant `xml:"AccessControlList>Grant"`
-}
-
-// Grant is one line of an access control list.
-type Grant struct {
-	Grantee    Grantee `xml:"Grantee@CanonicalUser"`
-	Permission string
-}
-
-// Grantee is who has a permission.
-type Grantee struct{ ID string }
 
 // ListInput is the input of reads that list configurations.
 type ListInput struct {
@@ -66,9 +50,6 @@ func (s *Service) absent() []rest.Action {
 		rest.Op("GetBucketAbac", get("abac"), s.getBucketABAC).Document("AbacStatus"),
 		rest.Op("GetBucketAccelerateConfiguration", get("accelerate"), s.nothing).Document("AccelerateConfiguration"),
 		rest.Op("GetBucketAcl", get("acl"), s.getBucketACL).Document("AccessControlPolicy"),
-		rest.Op("GetBucketCors", get("cors"), s.missing("NoSuchCORSConfiguration",
-			"The CORS configuration does not exist")),
-		rest.Op("GetBucketLogging", get("logging"), s.nothing).Document("BucketLoggingStatus"),
 		rest.Op("GetBucketMetadataConfiguration", get("metadataConfiguration"), s.missing(noMetadata,
 			"The metadata configuration was not found")),
 		rest.Op("GetBucketMetadataTableConfiguration", get("metadataTable"), s.missing(noMetadata,
@@ -79,8 +60,6 @@ func (s *Service) absent() []rest.Action {
 		rest.Op("GetBucketRequestPayment", get("requestPayment"), s.getBucketRequestPayment).
 			Document("RequestPaymentConfiguration"),
 		rest.Op("GetBucketVersioning", get("versioning"), s.nothing).Document("VersioningConfiguration"),
-		rest.Op("GetBucketWebsite", get("website"), s.missing("NoSuchWebsiteConfiguration",
-			"The specified bucket does not have a website configuration")),
 		rest.Op("GetObjectAcl", on("GET", rest.Object, "acl"), s.getObjectACL).Document("AccessControlPolicy"),
 		rest.Op("GetObjectLegalHold", on("GET", rest.Object, "legal-hold"), s.unlocked),
 		rest.Op("GetObjectLockConfiguration", get("object-lock"), s.missing("ObjectLockConfigurationNotFoundError",
@@ -168,17 +147,12 @@ func (s *Service) getBucketPolicyStatus(_ context.Context, c *rest.Call, in *Buc
 	return &PolicyStatusOutput{}, nil
 }
 
-func ownACL(b *bucket.Bucket) *ACLOutput {
-	whose := owner(b.Account())
-	return &ACLOutput{Owner: whose, Grant: []Grant{{Grantee{whose.ID}, "FULL_CONTROL"}}}
-}
-
 func (s *Service) getBucketACL(_ context.Context, c *rest.Call, in *BucketInput) (*ACLOutput, error) {
 	b, err := s.bucket(c, in.Bucket)
 	if err != nil {
 		return nil, err
 	}
-	return ownACL(b), nil
+	return shownACL(b, b.Settings().ACL), nil
 }
 
 func (s *Service) getObjectACL(_ context.Context, c *rest.Call, in *ObjectInput) (*ACLOutput, error) {
@@ -186,8 +160,11 @@ func (s *Service) getObjectACL(_ context.Context, c *rest.Call, in *ObjectInput)
 	if err != nil {
 		return nil, err
 	}
-	_, err = object(b, in.Key, in.VersionID)
-	return ownACL(b), err
+	o, err := object(b, in.Key, in.VersionID)
+	if err != nil {
+		return nil, err
+	}
+	return shownACL(b, o.ACL), nil
 }
 
 func (s *Service) unlocked(_ context.Context, c *rest.Call, in *ObjectInput) (*Nothing, error) {

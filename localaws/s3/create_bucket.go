@@ -50,10 +50,10 @@ func (s *Service) createBucket(_ context.Context, c *rest.Call, in *CreateBucket
 	if err != nil {
 		return nil, err
 	}
-	if err := checkACL(in.ACL); err != nil {
+	if err := checkNewACL(in.ACL, in.ObjectOwnership); err != nil {
 		return nil, err
 	}
-	set := &bucket.Settings{Tags: tags, Ownership: in.ObjectOwnership}
+	set := &bucket.Settings{Tags: tags, Ownership: in.ObjectOwnership, ACL: in.ACL}
 	if conf.LocationConstraint == oldEurope {
 		set.Location = oldEurope
 	}

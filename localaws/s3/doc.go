@@ -6,6 +6,8 @@
 // change to a destination, which is a queue or a topic. [Service] holds all of these.
 //
 // A change is visible to every later request. Notifications are delivered before the change is answered. A bucket has
-// no versions, and its objects are not encrypted; what clients say about encryption is kept and shown. Reads of parts
-// of S3 that are not built answer as for a bucket that does not use them; writes are refused by the name of the part.
+// no versions, and its objects are not encrypted; what clients say about encryption is kept and shown. So are
+// configurations that modules for Terraform set by habit and that do not act here: canned access control lists, rules
+// of cross-origin resource sharing, logging, websites and transitions. Reads of parts of S3 that are not built answer
+// as for a bucket that does not use them; writes are refused by the name of the part.
 package s3

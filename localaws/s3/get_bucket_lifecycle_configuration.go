@@ -19,10 +19,10 @@ func (s *Service) getBucketLifecycleConfiguration(
 	if err != nil {
 		return nil, err
 	}
-	rules := b.Settings().Lifecycle
-	if len(rules) == 0 {
+	set := b.Settings()
+	if len(set.Lifecycle) == 0 {
 		return nil, rest.Refuse(404, "NoSuchLifecycleConfiguration", "The lifecycle configuration does not exist",
 			"BucketName", in.Bucket)
 	}
-	return &GetBucketLifecycleConfigurationOutput{minimumSize, shownRules(rules)}, nil
+	return &GetBucketLifecycleConfigurationOutput{set.Smallest, shownRules(set.Lifecycle)}, nil
 }

@@ -62,7 +62,7 @@ func (g *Given) properties(b *bucket.Bucket) (bucket.Properties, error) {
 			ContentEncoding: keptEncoding(g.ContentEncoding), ContentLanguage: g.ContentLanguage,
 			ContentType: g.ContentType, Expires: g.Expires,
 		},
-		Metadata: g.Metadata, StorageClass: g.StorageClass, Redirect: g.WebsiteRedirectLocation,
+		Metadata: g.Metadata, StorageClass: g.StorageClass, Redirect: g.WebsiteRedirectLocation, ACL: g.ACL,
 	}
 	if p.Headers.ContentType == "" {
 		p.Headers.ContentType = defaultType
@@ -82,7 +82,7 @@ func (g *Given) properties(b *bucket.Bucket) (bucket.Properties, error) {
 		return p, rest.Refuse(400, "MetadataTooLarge", "Your metadata headers exceed the maximum allowed metadata size",
 			"Size", itoa(size), "MaxSizeAllowed", itoa(maxMetadata))
 	}
-	if err := checkACL(g.ACL); err != nil {
+	if err := checkACL(g.ACL, b.Settings()); err != nil {
 		return p, err
 	}
 	var err error
@@ -102,18 +102,6 @@ func keptEncoding(text string) string {
 		}
 	}
 	return strings.Join(kept, ",")
-}
-
-// checkACL accepts the access control lists that say what a bucket without them says.
-func checkACL(acl string) error {
-	switch acl {
-	case "", "private", "bucket-owner-full-control":
-		return nil
-	case "public-read", "public-read-write", "authenticated-read", "aws-exec-read", "bucket-owner-read",
-		"log-delivery-write":
-		return rest.Refuse(400, "AccessControlListNotSupported", "The bucket does not allow ACLs")
-	}
-	return rest.InvalidArgument("", "x-amz-acl", acl)
 }
 
 // encryption returns what an object is said to be encrypted with: what the request says, or the bucket's default.

@@ -1,6 +1,7 @@
 package s3
 
 import (
+	"slices"
 	"time"
 
 	"github.com/godwitmq/godwit/localaws/rest"
@@ -21,8 +22,8 @@ type LifecycleRule struct {
 	Expiration                     *LifecycleExpiration
 	NoncurrentVersionExpiration    *NoncurrentExpiration
 	AbortIncompleteMultipartUpload *AbortUpload
-	Transition                     []Transition
-	NoncurrentVersionTransition    []Transition
+	Transition                     []bucket.Transition
+	NoncurrentVersionTransition    []bucket.Transition
 }
 
 // LifecycleFilter selects the objects of a rule: by one of its elements.
@@ -60,15 +61,6 @@ type AbortUpload struct {
 	DaysAfterInitiation int
 }
 
-// Transition moves objects to another storage class. It is refused.
-type Transition struct {
-	Days                    *int
-	Date                    *time.Time
-	NoncurrentDays          *int
-	NewerNoncurrentVersions *int
-	StorageClass            string
-}
-
 const (
 	maxRules  = 1000 // S3: rules of a lifecycle
 	maxRuleID = 255  // S3: characters
@@ -99,11 +91,12 @@ func (s *Service) lifecycle(in *LifecycleRules) ([]bucket.Rule, error) {
 }
 
 func (r *LifecycleRule) model() (bucket.Rule, error) {
-	out := bucket.Rule{Enabled: r.Status == "Enabled"}
-	acts := r.Expiration != nil || r.NoncurrentVersionExpiration != nil || r.AbortIncompleteMultipartUpload != nil
+	out := bucket.Rule{
+		Enabled: r.Status == "Enabled", Transitions: r.Transition, NoncurrentTransitions: r.NoncurrentVersionTransition,
+	}
+	acts := r.Expiration != nil || r.NoncurrentVersionExpiration != nil ||
+		r.AbortIncompleteMultipartUpload != nil || out.Inert()
 	switch {
-	case len(r.Transition) > 0 || len(r.NoncurrentVersionTransition) > 0:
-		return out, notImplemented("Transition of a lifecycle")
 	case r.Status != "Enabled" && r.Status != "Disabled", (r.Filter == nil) == (r.Prefix == nil):
 		return out, rest.MalformedXML()
 	case !acts:
@@ -116,6 +109,9 @@ func (r *LifecycleRule) model() (bucket.Rule, error) {
 	var err error
 	if out.Filter, err = r.filter(); err == nil {
 		err = r.expiration(&out)
+	}
+	if err == nil {
+		err = checkTransitions(&out)
 	}
 	if n := r.NoncurrentVersionExpiration; n != nil {
 		out.Noncurrent = &bucket.Noncurrent{}
@@ -163,6 +159,37 @@ func (r *LifecycleRule) expiration(out *bucket.Rule) error {
 	}
 	if given != 1 {
 		return rest.MalformedXML()
+	}
+	return nil
+}
+
+// leastIA is the age at which objects may move to a class of infrequent access.
+const leastIA = 30
+
+func checkTransitions(r *bucket.Rule) error {
+	for _, t := range r.Transitions {
+		switch {
+		case (t.Days == nil) == (t.Date == nil) || t.NoncurrentDays != nil || t.NewerNoncurrentVersions != nil:
+			return rest.MalformedXML()
+		case t.Days != nil && *t.Days < leastIA && (t.StorageClass == "STANDARD_IA" || t.StorageClass == "ONEZONE_IA"):
+			return rest.InvalidArgument("'Days' in Transition action must be greater than or equal to 30 for storageClass '"+
+				t.StorageClass+"'", "Days", itoa(*t.Days))
+		case t.Days != nil && *t.Days < 0:
+			return rest.InvalidArgument("'Days' for Transition action must be nonnegative", "Days", itoa(*t.Days))
+		case t.Date != nil && !t.Date.Equal(bucket.Midnight(t.Date.UTC())):
+			return rest.InvalidArgument("'Date' must be at midnight GMT", "Date", t.Date.UTC().Format(time.RFC3339))
+		}
+	}
+	for _, t := range r.NoncurrentTransitions {
+		if t.NoncurrentDays == nil || t.Days != nil || t.Date != nil {
+			return rest.MalformedXML()
+		}
+	}
+	for _, t := range slices.Concat(r.Transitions, r.NoncurrentTransitions) {
+		if !slices.Contains(storageClasses, t.StorageClass) || t.StorageClass == standard ||
+			t.StorageClass == "REDUCED_REDUNDANCY" {
+			return rest.MalformedXML()
+		}
 	}
 	return nil
 }
@@ -226,6 +253,7 @@ func shownRules(rules []bucket.Rule) []LifecycleRule {
 				out.NoncurrentVersionExpiration.NewerNoncurrentVersions = &n.Newer
 			}
 		}
+		out.Transition, out.NoncurrentVersionTransition = r.Transitions, r.NoncurrentTransitions
 		if r.AbortDays > 0 {
 			out.AbortIncompleteMultipartUpload = &AbortUpload{r.AbortDays}
 		}

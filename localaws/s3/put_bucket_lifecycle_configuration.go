@@ -1,7 +1,9 @@
 package s3
 
 import (
+	"cmp"
 	"context"
+	"slices"
 
 	"github.com/godwitmq/godwit/localaws/rest"
 	"github.com/godwitmq/godwit/localaws/s3/bucket"
@@ -19,8 +21,11 @@ type LifecycleStored struct {
 	TransitionDefaultMinimumObjectSize string `rest:"header,x-amz-transition-default-minimum-object-size"`
 }
 
-// minimumSize is what S3 answers about transitions unless the client says otherwise.
-const minimumSize = "all_storage_classes_128K"
+// What a client may say about the objects that are too small for a transition, the first by default.
+const (
+	minimumSize    = "all_storage_classes_128K"
+	minimumByClass = "varies_by_storage_class"
+)
 
 func (s *Service) putBucketLifecycleConfiguration(
 	_ context.Context, c *rest.Call, in *PutBucketLifecycleConfigurationInput,
@@ -29,16 +34,20 @@ func (s *Service) putBucketLifecycleConfiguration(
 	if err != nil {
 		return nil, err
 	}
-	if size := in.TransitionDefaultMinimumObjectSize; size != "" && size != minimumSize {
-		return nil, notImplemented("x-amz-transition-default-minimum-object-size: " + size)
+	smallest := cmp.Or(in.TransitionDefaultMinimumObjectSize, minimumSize)
+	if smallest != minimumSize && smallest != minimumByClass {
+		return nil, invalidRequest("Invalid TransitionDefaultMinimumObjectSize found: " + smallest)
 	}
 	rules, err := s.lifecycle(in.LifecycleConfiguration)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.configure(b, func(set *bucket.Settings) { set.Lifecycle = rules }); err != nil {
+	if err := s.configure(b, func(set *bucket.Settings) { set.Lifecycle, set.Smallest = rules, smallest }); err != nil {
 		return nil, err
 	}
+	if slices.ContainsFunc(rules, func(r bucket.Rule) bool { return r.Inert() }) {
+		s.inert(b, keptTransition)
+	}
 	s.arm()
-	return &LifecycleStored{minimumSize}, nil
+	return &LifecycleStored{smallest}, nil
 }

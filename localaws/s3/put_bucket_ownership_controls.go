@@ -46,5 +46,9 @@ func (s *Service) putBucketOwnershipControls(
 		return nil, rest.MalformedXML()
 	}
 	kind := in.OwnershipControls.Rule[0].ObjectOwnership
+	if grants, _ := cannedGrants(b.Settings().ACL); kind == ownerEnforced && len(grants) > 0 {
+		return nil, rest.Refuse(400, "InvalidBucketAclWithObjectOwnership",
+			"Bucket cannot have ACLs set with ObjectOwnership's BucketOwnerEnforced setting")
+	}
 	return done(), s.configure(b, func(set *bucket.Settings) { set.Ownership = kind })
 }

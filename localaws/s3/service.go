@@ -38,6 +38,7 @@ type Service struct {
 	log   *slog.Logger
 	store *bucket.Store
 
+	told   sync.Map // the parts of which the log has said that they do not act
 	mu     sync.Mutex
 	closed bool
 	stop   func() // stops the alarm of the next midnight; nil: no bucket has a lifecycle
@@ -113,30 +114,39 @@ func (s *Service) settingActions() []rest.Action {
 	get := func(what string) rest.Route { return on("GET", rest.Bucket, what) }
 	remove := func(what string) rest.Route { return on("DELETE", rest.Bucket, what) }
 	return []rest.Action{
+		rest.Op("DeleteBucketCors", remove("cors"), s.deleteBucketCORS),
 		rest.Op("DeleteBucketEncryption", remove("encryption"), s.deleteBucketEncryption),
 		rest.Op("DeleteBucketLifecycle", remove("lifecycle"), s.deleteBucketLifecycle),
 		rest.Op("DeleteBucketOwnershipControls", remove("ownershipControls"), s.deleteBucketOwnershipControls),
 		rest.Op("DeleteBucketPolicy", remove("policy"), s.deleteBucketPolicy),
 		rest.Op("DeleteBucketTagging", remove("tagging"), s.deleteBucketTagging),
+		rest.Op("DeleteBucketWebsite", remove("website"), s.deleteBucketWebsite),
 		rest.Op("DeletePublicAccessBlock", remove("publicAccessBlock"), s.deletePublicAccessBlock),
+		rest.Op("GetBucketCors", get("cors"), s.getBucketCORS).Document("CORSConfiguration"),
 		rest.Op("GetBucketEncryption", get("encryption"), s.getBucketEncryption).
 			Document("ServerSideEncryptionConfiguration"),
 		rest.Op("GetBucketLifecycleConfiguration", get("lifecycle"), s.getBucketLifecycleConfiguration).
 			Document("LifecycleConfiguration"),
+		rest.Op("GetBucketLogging", get("logging"), s.getBucketLogging).Document("BucketLoggingStatus"),
 		rest.Op("GetBucketNotificationConfiguration", get("notification"), s.getBucketNotificationConfiguration).
 			Document("NotificationConfiguration"),
 		rest.Op("GetBucketOwnershipControls", get("ownershipControls"), s.getBucketOwnershipControls).
 			Document("OwnershipControls"),
 		rest.Op("GetBucketPolicy", get("policy"), s.getBucketPolicy),
 		rest.Op("GetBucketTagging", get("tagging"), s.getBucketTagging).Document("Tagging"),
+		rest.Op("GetBucketWebsite", get("website"), s.getBucketWebsite).Document("WebsiteConfiguration"),
 		rest.Op("GetPublicAccessBlock", get("publicAccessBlock"), s.getPublicAccessBlock).
 			Document("PublicAccessBlockConfiguration"),
+		rest.Op("PutBucketAcl", put("acl"), s.putBucketACL),
+		rest.Op("PutBucketCors", put("cors"), s.putBucketCORS),
 		rest.Op("PutBucketEncryption", put("encryption"), s.putBucketEncryption),
 		rest.Op("PutBucketLifecycleConfiguration", put("lifecycle"), s.putBucketLifecycleConfiguration),
+		rest.Op("PutBucketLogging", put("logging"), s.putBucketLogging),
 		rest.Op("PutBucketNotificationConfiguration", put("notification"), s.putBucketNotificationConfiguration),
 		rest.Op("PutBucketOwnershipControls", put("ownershipControls"), s.putBucketOwnershipControls),
 		rest.Op("PutBucketPolicy", put("policy"), s.putBucketPolicy),
 		rest.Op("PutBucketTagging", put("tagging"), s.putBucketTagging),
+		rest.Op("PutBucketWebsite", put("website"), s.putBucketWebsite),
 		rest.Op("PutPublicAccessBlock", put("publicAccessBlock"), s.putPublicAccessBlock),
 	}
 }

@@ -19,7 +19,13 @@ type Rule struct {
 	// ExpiredMarkers and NoncurrentDays are stored: a bucket without versions has neither.
 	ExpiredMarkers *bool
 	Noncurrent     *Noncurrent
+	// Transitions and NoncurrentTransitions are stored, too, and do not act.
+	Transitions           []Transition
+	NoncurrentTransitions []Transition
 }
+
+// Inert reports whether the rule has transitions, which do not act.
+func (r *Rule) Inert() bool { return len(r.Transitions)+len(r.NoncurrentTransitions) > 0 }
 
 // Noncurrent is the expiry of earlier versions.
 type Noncurrent struct{ Days, Newer int }

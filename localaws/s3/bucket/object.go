@@ -26,6 +26,7 @@ type Properties struct {
 	StorageClass string // "STANDARD"
 	Encryption   Encryption
 	Redirect     string // x-amz-website-redirect-location
+	ACL          string // a canned list, which is shown
 }
 
 // Headers are the HTTP headers that are stored with an object and returned with it. "" means that there is none.

@@ -10,7 +10,14 @@ type Settings struct {
 	Encryption    *Encryption // of objects whose request says nothing
 	Ownership     string
 	Lifecycle     []Rule
+	Smallest      string // of the objects that a lifecycle transitions: x-amz-transition-default-minimum-object-size
 	Notifications []Notification
+
+	// These are kept and shown, and do not act.
+	ACL     string // a canned list
+	CORS    *CORS
+	Logging *Logging
+	Website *Website
 }
 
 // PublicAccess is a public access block. It is stored; every caller is the owner.
