@@ -88,6 +88,8 @@ var plan = []room{
 	},
 	{path: "telemetry/emf", others: []string{otel + "/attribute", otel + "/sdk/metric"}},
 
+	{path: "console/internal/chart"},
+
 	{path: "internal/backoff"},
 	{path: "internal/batch", ours: []string{"driver", "internal/backoff"}},
 	{path: "internal/calls", ours: []string{"driver"}},
