@@ -46,9 +46,9 @@ func (c Bands) SVG() template.HTML {
 		if chosen[k] < 0 {
 			return "unknown"
 		}
-		says := make([]string, len(s.series))
-		for j, at := range s.series {
-			says[j] = c.Series[at].Name + " " + c.Unit.format(c.Series[at].value(chosen[k], p.n))
+		var says []string
+		for _, at := range s.series {
+			says = append(says, c.Series[at].Name+" "+c.Unit.format(c.Series[at].value(chosen[k], p.n)))
 		}
 		return strings.Join(append(says, "all "+c.Unit.format(s.sums[chosen[k]])), ", ")
 	})

@@ -50,14 +50,17 @@ func (c Bars) SVG() template.HTML {
 // row draws one row at a place.
 func (c Bars) row(d *drawing, r Bar, at box, high float64) {
 	end := d.link(r.Href)
-	d.label("c-text", 0, at.y+14, labelWidth-8, after, r.Label)
+	d.label(0, at.y+14, labelWidth-8, after, r.Label)
 	end()
 	space := at.w - labelWidth - valueWidth
 	bar := func(class, name string, v, y, h float64) {
 		if name != "" {
 			name += " "
 		}
-		size := box{labelWidth, y, max(space*v/high, 1), h}
+		size := box{labelWidth, y, space * v / high, h}
+		if v > 0 {
+			size.w = max(size.w, 1)
+		}
 		if !known(v) {
 			class, size.w = "c-unknown", space
 		}
@@ -71,5 +74,5 @@ func (c Bars) row(d *drawing, r Bar, at box, high float64) {
 		bar("c-second", c.Second, r.Second, at.y+16, 5)
 		says += " / " + c.Unit.format(r.Second)
 	}
-	d.label("c-text", at.w, at.y+14, valueWidth-6, before, says)
+	d.label(at.w, at.y+14, valueWidth-6, before, says)
 }

@@ -55,7 +55,7 @@ func (c Dots) SVG() template.HTML {
 	}
 	f.line.axis(d, 8, height)
 	if len(c.Dots) == 0 {
-		d.text("c-text c-name", float64(w)/2, f.bottom-row/2, around, "none")
+		d.text("c-text c-name c-halo", float64(w)/2, f.bottom-row/2+4, around, "none")
 	}
 	for _, group := range f.groups(c.Dots) {
 		y := f.bottom - row*(float64(min(group.attempts, mostAttempts))-0.5)

@@ -142,14 +142,14 @@ func (d *drawing) text(class string, x, y float64, where, s string) {
 }
 
 // label writes a text that is cut to a width. What is cut has the whole text as its tooltip.
-func (d *drawing) label(class string, x, y, w float64, where, s string) {
+func (d *drawing) label(x, y, w float64, where, s string) {
 	short := fit(s, w)
 	if short == clean(s) {
-		d.text(class, x, y, where, short)
+		d.text("c-text", x, y, where, short)
 		return
 	}
 	d.raw("<g>").title(s)
-	d.text(class, x, y, where, short)
+	d.text("c-text", x, y, where, short)
 	d.raw("</g>")
 }
 

@@ -43,17 +43,23 @@ func small() chart.Map {
 			{ID: "book", Kind: chart.Queue, Label: "payments.channel_of_a_long_name.books", Detail: "unknown"},
 			{ID: "orders", Kind: chart.Queue, Label: "orders", Detail: "7"},
 			{ID: "c1", Kind: chart.Consumer, Label: "auditor", Detail: "4 workers"},
-			{ID: "c2", Kind: chart.Consumer, Label: "mailer"}, {ID: "c3", Kind: chart.Consumer, Label: "shop"},
+			{ID: "c2", Kind: chart.Consumer, Label: "mailer"},
+			{ID: "c3", Kind: chart.Consumer, Label: "shop"},
 			{ID: "d1", Kind: chart.DeadLetters, Label: "dead letters", Detail: "118", Class: "c-bad", Href: "/dead"},
 			{ID: "d2", Kind: chart.DeadLetters, Label: "dead letters", Detail: "0"},
 		},
 		Links: []chart.Link{
-			{From: "w", To: "audit", Rate: 42}, {From: "w", To: "mail", Rate: 3.2, Filter: `type = "gift"`},
+			{From: "w", To: "audit", Rate: 42},
+			{From: "w", To: "mail", Rate: 3.2, Filter: `type = "gift"`},
 			{From: "w", To: "stock", Filter: `type = "gfit" and country in ("NL", "BE")`, Blocked: true},
-			{From: "p", To: "book", Rate: unknown}, {From: "audit", To: "c1", Rate: 38},
+			{From: "p", To: "book", Rate: unknown},
+			{From: "audit", To: "c1", Rate: 38},
 			{From: "audit", To: "d1", Rate: 0.3},
-			{From: "mail", To: "c2", Rate: 3.1}, {From: "mail", To: "d2"}, {From: "orders", To: "c3", Rate: 11},
-			{From: "stock", To: "c3"}, {From: "book", To: "nobody", Rate: 4},
+			{From: "mail", To: "c2", Rate: 3.1},
+			{From: "mail", To: "d2"},
+			{From: "orders", To: "c3", Rate: 11},
+			{From: "stock", To: "c3"},
+			{From: "book", To: "nobody", Rate: 4},
 		},
 	}
 }
@@ -101,7 +107,7 @@ func TestBoxesDoNotMeet(t *testing.T) {
 				continue
 			}
 			var x, y float64
-			if strings.Contains(part[:strings.Index(part, ">")], ` x="`) {
+			if tag, _, _ := strings.Cut(part, ">"); strings.Contains(tag, ` x="`) {
 				if _, err := fmt.Sscan(attribute("x"), &x); err != nil {
 					t.Fatal(err)
 				}

@@ -64,7 +64,7 @@ func (c HeatMap) SVG() template.HTML {
 	for i, r := range c.Rows[:n] {
 		y := topMargin + row*float64(i)
 		end := d.link(r.Href)
-		d.label("c-text", 0, y+14, labelWidth-8, after, r.Label)
+		d.label(0, y+14, labelWidth-8, after, r.Label)
 		end()
 		h.row(r.Label, joined[i], y+1, row-2)
 	}

@@ -36,7 +36,7 @@ func (c Lanes) SVG() template.HTML {
 	for i, r := range c.Rows[:n] {
 		y := topMargin + row*float64(i)
 		end := d.link(r.Href)
-		d.label("c-text", 0, y+14, labelWidth-8, after, r.Label)
+		d.label(0, y+14, labelWidth-8, after, r.Label)
 		end()
 		says := age(r.Age)
 		if r.Timeout > 0 {
@@ -50,7 +50,7 @@ func (c Lanes) SVG() template.HTML {
 			d.rect("c-track", box{labelWidth, y + 4, space, 12}, 0, "")
 		}
 		d.rect(class, size, 0, r.tooltip())
-		d.label("c-text", float64(w), y+14, valueWidth-6, before, says)
+		d.label(float64(w), y+14, valueWidth-6, before, says)
 	}
 	if limits {
 		x := labelWidth + space*bound

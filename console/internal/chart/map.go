@@ -165,7 +165,7 @@ func (m *network) node(i int) {
 	}
 	m.rect(class, at, 4, says)
 	detail := fit(n.Detail, m.box/2)
-	m.text("c-text", at.x+8, at.y+16, after, fit(n.Label, m.box-22-1.15*extent(detail)))
+	m.text("c-text", at.x+8, at.y+16, after, fit(n.Label, m.box-22-1.3*extent(detail)))
 	if detail != "" {
 		m.text("c-text c-number", at.x+m.box-8, at.y+16, before, detail)
 	}

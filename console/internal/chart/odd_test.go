@@ -149,7 +149,33 @@ func TestOddInput(t *testing.T) {
 	}
 }
 
-// Charts without any value, and texts and values from a fuzzer.
+// A chart with a link is a group, whose content is reachable without a pointer. A link to elsewhere is left out.
+func TestLinks(t *testing.T) {
+	for _, href := range []string{"/channels/orders?a=1", "https://evil.example", "//evil.example", "data:text/html"} {
+		for _, d := range []drawn{
+			{"bars", chart.Bars{Rows: []chart.Bar{{Href: href}}}},
+			{"heat map", chart.HeatMap{Rows: []chart.HeatRow{{Cells: []chart.HeatCell{{Count: 1, Href: href}}}}}},
+			{"flow", chart.Flow{DeadHref: href}},
+			{"map", chart.Map{Nodes: []chart.Node{{ID: "a", Href: href}}}},
+			{"lanes", chart.Lanes{Rows: []chart.Lane{{Href: href}}}},
+			{"dots", chart.Dots{Dots: []chart.Dot{{At: end, Href: href}}}},
+		} {
+			svg := string(d.chart.SVG())
+			linked, role := strings.Contains(svg, `<a href="/channels/orders?a=1">`), `role="img"`
+			if want := href[0] == '/' && href[1] != '/'; linked != want {
+				t.Errorf("%s: the link %s is there: %t", d.name, href, linked)
+			}
+			if linked {
+				role = `role="group"`
+			}
+			if !strings.Contains(svg, role) || !linked && strings.Contains(svg, "<a") {
+				t.Errorf("%s with the link %s: %s", d.name, href, svg)
+			}
+		}
+	}
+}
+
+// Texts and values of a fuzzer, beside odd ones.
 func FuzzCharts(f *testing.F) {
 	f.Add(uint64(1), "orders", 12.5, int64(60))
 	f.Add(uint64(2), "<script>", math.Inf(1), int64(math.MaxInt64))

@@ -15,12 +15,15 @@ func TestBars(t *testing.T) {
 			Label: "handler time by key", Unit: chart.Seconds, Rows: []chart.Bar{
 				{Label: "customer-42", Value: 7500, Href: "/keys/customer-42"},
 				{Label: "a-customer-with-a-very-long-name-that-does-not-fit-87", Value: 320},
-				{Label: "customer-7", Value: 12.5}, {Label: "customer-8", Value: unknown}, {Label: "customer-9"},
+				{Label: "customer-7", Value: 12.5},
+				{Label: "customer-8", Value: unknown},
+				{Label: "customer-9"},
 			},
 		}},
 		{"cost beside the ideal", chart.Bars{
 			Label: "cost a month", Unit: chart.Dollars, Name: "now", Second: "with full batches", Rows: []chart.Bar{
-				{Label: "orders", Value: 1250.4, Second: 160.2}, {Label: "mails", Value: 31, Second: 30.8},
+				{Label: "orders", Value: 1250.4, Second: 160.2},
+				{Label: "mails", Value: 31, Second: 30.8},
 				{Label: "audit", Value: 0.004, Second: unknown},
 			},
 		}},
@@ -86,7 +89,8 @@ func TestLanes(t *testing.T) {
 				{Label: "orders, key customer-42", Age: 42 * time.Second, Timeout: 30 * time.Second, Href: "/w/1"},
 				{Label: "orders, key customer-7", Age: 12 * time.Second, Timeout: 30 * time.Second},
 				{Label: "reports", Age: 11 * time.Minute, Timeout: time.Hour},
-				{Label: "mails", Age: 250 * time.Millisecond}, {Label: "audit", Age: -1, Timeout: time.Minute},
+				{Label: "mails", Age: 250 * time.Millisecond},
+				{Label: "audit", Age: -1, Timeout: time.Minute},
 			},
 		}},
 		{"none", chart.Lanes{Label: "running handlers"}},
@@ -107,7 +111,8 @@ func TestDots(t *testing.T) {
 			Label: "messages", From: end.Add(-10 * time.Minute), To: end, Dots: []chart.Dot{
 				{Label: "before", At: end.Add(-time.Hour), Attempts: 1},
 				{Label: "a", At: end.Add(-time.Minute), Attempts: 1},
-				{Label: "b", At: end.Add(-time.Minute), Attempts: 1}, {Label: "c", At: end, Attempts: 40},
+				{Label: "b", At: end.Add(-time.Minute), Attempts: 1},
+				{Label: "c", At: end, Attempts: 40},
 			},
 		}},
 		{"one", chart.Dots{Label: "messages", Dots: []chart.Dot{{Label: "a", At: end, Attempts: 1}}}},

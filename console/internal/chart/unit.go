@@ -155,12 +155,12 @@ func (u Unit) ticks(high float64) (step, top float64) {
 		return 1, 1
 	}
 	raw := max(high, 1e-6) / 4
-	switch {
-	case u == Seconds:
+	switch u {
+	case Seconds:
 		step = roundSeconds(raw)
-	case u == Bytes:
+	case Bytes:
 		step = math.Exp2(math.Ceil(math.Log2(max(raw, 1))))
-	case u == Count:
+	case Count:
 		step = max(1, round(raw))
 	default:
 		step = round(raw)
