@@ -2,6 +2,7 @@ package godwit_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/godwitmq/godwit"
 	"github.com/godwitmq/godwit/internal/fullrun"
+	"github.com/godwitmq/godwit/localaws"
 )
 
 // busyShare is the share of the time in which the workers of a consumer run handlers, while it handles a backlog over a
@@ -191,6 +193,39 @@ func TestDefaultsKeepUpWithAThousandASecond(t *testing.T) {
 		t.Logf("from send to handler: p50 %v, p99 %v", p50, p99)
 		if p99 > 60*time.Millisecond {
 			t.Errorf("p99 %v, want 60 ms at most", p99)
+		}
+	})
+}
+
+// Rejected messages of one key stand in the dead letters in the order of their verdicts, although the next one starts
+// while the copy of the one before is on its way, and although batches take different times.
+func TestDeadLettersKeepTheirOrder(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) {
+		const keys, each = 10, 50
+		p := w.producer("orders", &godwit.ProducerOptions{Ordered: true})
+		for i := range each {
+			for key := range keys {
+				w.send(p, godwit.Message{OrderKey: strconv.Itoa(key), Body: fmt.Appendf(nil, "%d %d", key, i)})
+			}
+		}
+		var calls atomic.Int64
+		w.server.Control("sqs.SendMessageBatch", func(context.Context, *localaws.Request) localaws.Outcome {
+			return localaws.Outcome{Delay: time.Duration(calls.Add(1)*7%5) * 10 * time.Millisecond}
+		})
+		c := w.consumer("orders", &godwit.ConsumerOptions{Ordered: true, Concurrency: 16})
+		r := w.run(c, func(context.Context, *godwit.Delivery) error { return godwit.Permanent(errors.New("no")) })
+		time.Sleep(time.Minute)
+		if got := r.stop(); got.Rejected != keys*each {
+			t.Errorf("report %+v", got)
+		}
+		var got [keys]int
+		for _, m := range w.messages("orders--dlq.fifo") {
+			var key, i int
+			if _, err := fmt.Sscan(string(m.Body), &key, &i); err != nil || got[key] != i {
+				t.Errorf("of key %d, dead letter %d follows %d (%v)", key, i, got[key]-1, err)
+			}
+			got[key] = i + 1
 		}
 	})
 }

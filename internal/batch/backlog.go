@@ -36,7 +36,7 @@ func (b *backlog[T]) hurried() bool { return b.urgent > 0 || b.blocked > 0 }
 
 // enqueue puts an entry onto the queue, or behind another of its key.
 func (b *backlog[T]) enqueue(e entry[T]) {
-	if b.o.Key == nil {
+	if !b.keyed(e.v) {
 		b.push(e)
 		return
 	}
@@ -75,6 +75,8 @@ func (b *backlog[T]) follow(n, bytes int) {
 	}
 }
 
+func (b *backlog[T]) keyed(v T) bool { return b.o.Key != nil && (b.o.Keyed == nil || b.o.Keyed(v)) }
+
 func (b *backlog[T]) isUrgent(v T) bool { return b.o.Urgent != nil && b.o.Urgent(v) }
 
 // size is 0 if Options.Size is not set.
@@ -88,7 +90,7 @@ func (b *backlog[T]) size(v T) int {
 // ended is called when an entry has ended. When no other entry of its key is in flight, the next one of the key is
 // queued.
 func (b *backlog[T]) ended(v T) {
-	if b.o.Key == nil {
+	if !b.keyed(v) {
 		return
 	}
 	key := b.o.Key(v)
@@ -122,7 +124,7 @@ func (b *backlog[T]) take(batch *buffer[T]) {
 		if b.isUrgent(first) {
 			b.urgent--
 		}
-		if b.o.Key != nil {
+		if b.keyed(first) {
 			batch.entries = b.takeLine(b.o.Key(first), &room, batch.entries)
 		}
 	}

@@ -1,6 +1,7 @@
 package batch
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -61,4 +62,38 @@ func TestEntriesThatArePutBack(t *testing.T) {
 	if first := b.queue.at(0).v; first != "a1" || b.queue.len() != 3 || b.urgent != 1 {
 		t.Errorf("%s is first of %d, %d urgent; want a1, 3, 1", first, b.queue.len(), b.urgent)
 	}
+}
+
+// Entries without a key do not wait for others, and others do not wait for them.
+func TestEntriesWithoutAKey(t *testing.T) {
+	o := Options[string]{
+		Key: func(v string) string { return v[:1] }, Keyed: func(v string) bool { return v[0] != '-' }, Limit: 10,
+	}
+	b := backlog[string]{o: &o, lines: map[string]line[string]{}}
+	for _, v := range []string{"a1", "-1", "a2", "-2"} {
+		b.enqueue(entry[string]{v: v})
+	}
+	var first buffer[string]
+	b.take(&first)
+	if got := fmt.Sprint(values(first.entries)); got != "[a1 -1 -2]" {
+		t.Errorf("the first batch is %s", got)
+	}
+	for _, e := range first.entries {
+		b.ended(e.v)
+	}
+	var second buffer[string]
+	b.take(&second)
+	if got := fmt.Sprint(values(second.entries)); got != "[a2]" || len(b.lines) != 1 {
+		t.Errorf("the second batch is %s, beside %d keys", got, len(b.lines))
+	}
+	if b.ended("a2"); len(b.lines) != 0 {
+		t.Errorf("%d keys are left", len(b.lines))
+	}
+}
+
+func values(es []entry[string]) (vs []string) {
+	for _, e := range es {
+		vs = append(vs, e.v)
+	}
+	return vs
 }

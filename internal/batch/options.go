@@ -7,7 +7,7 @@ import (
 
 // Options configure a Batcher. Send and Done are required.
 //
-// Add calls Size, Key and Urgent while it holds the batcher's lock, so they must do nothing but look at their argument.
+// Add calls Size, Key, Keyed and Urgent while it holds the batcher's lock, so they must do nothing but look at their argument.
 // All other functions are called from goroutines of the batcher, without a lock. They may take a lock that a caller of
 // Add holds, and they may call Add.
 type Options[T any] struct {
@@ -15,6 +15,8 @@ type Options[T any] struct {
 	Bytes int              // sum of Size in a batch; 0: no limit
 	Size  func(v T) int    // required with Bytes
 	Key   func(v T) string // entries with the same key are sent one after another; nil: in any order
+	// Keyed reports whether an entry has a key. Without one it is sent in any order. nil: with Key, all entries have one.
+	Keyed func(v T) bool
 	// Together allows several entries of one key in one batch, in the order in which they were added, but never in two
 	// batches at the same time. An entry that is repeated is then sent after the entries of its batch that succeeded.
 	Together bool

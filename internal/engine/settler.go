@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"strconv"
 	"sync"
 	"time"
 
@@ -39,6 +40,9 @@ type verdict struct {
 	action    driver.Action
 	untouched bool // it is released as if it had never been started
 	waits     bool // for others in its batch
+	// lane is that of the item if its order counts at the service, too; 0: it does not. The item may be of another
+	// message when the verdict is answered.
+	lane uint64
 }
 
 func verdictOn(it *Item, st driver.Settlement) verdict {
@@ -83,6 +87,9 @@ func newSettler(f *flow, r driver.Receiver) *settler {
 			return s.patience
 		},
 		Urgent: func(v verdict) bool { return !v.waits },
+		// Dead letters of a lane are in the order of its verdicts: its next item may fail while this one is on its way.
+		Key:   func(v verdict) string { return strconv.FormatUint(v.lane, 36) },
+		Keyed: func(v verdict) bool { return v.lane != 0 }, Together: true,
 		Take: func(v verdict) bool {
 			if !v.it.lost.Load() {
 				v.it.told.Store(true)
@@ -133,6 +140,9 @@ func (s *settler) atOnce() int {
 // tell queues a verdict. After the end of a session the verdict is refused, and the message is delivered again. The
 // caller holds the lock.
 func (s *settler) tell(v verdict) {
+	if v.action == driver.Reject {
+		v.lane = v.it.lane
+	}
 	v.waits = s.f.tenants.crowded() || v.waits && !s.f.stopping() && !s.f.places.tight()
 	if !s.Add(v) {
 		s.f.untold = append(s.f.untold, v)

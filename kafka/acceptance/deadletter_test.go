@@ -173,6 +173,41 @@ func TestDeadLetterTellsWhy(t *testing.T) {
 	})
 }
 
+// The mistake: rejected records of one key overtake each other on their way to the dead letters, because the next
+// record of the key starts while the copy of the one before is on its way. A requeue would send them back in that
+// order.
+func TestDeadLettersOvertakeEachOther(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		n, keys := 20_000, 100
+		if testing.Short() {
+			n = 4000
+		}
+		w.create(4)
+		w.ensure(kafka.Options{})
+		w.fill(n, keys)
+		p := w.start(kafka.Options{}, godwit.ConsumerOptions{Ordered: true, Concurrency: 64},
+			func(context.Context, *godwit.Delivery) error { return godwit.Permanent(errOfTest) })
+		w.eventually(5*time.Minute, "all dead letters", func() bool { return w.end(w.deadLetters()) >= int64(n) })
+		if _, err := p.stop(); err != nil {
+			t.Error(err)
+		}
+		last, late := map[string]int{}, 0
+		for _, r := range w.readDeadLetters() {
+			key, i := string(r.Key), 0
+			if _, err := fmt.Sscan(string(r.Value), &i); err != nil {
+				t.Fatal(err)
+			}
+			if before, there := last[key]; there && i < before {
+				late++
+			}
+			last[key] = i
+		}
+		if late > 0 {
+			t.Errorf("%d of %d dead letters are behind a later one of their key", late, n)
+		}
+	})
+}
+
 func (w *world) deadLetters() string { return w.topic() + "." + w.group() + ".dlq" }
 
 // end returns the number of records of a topic: the sum of the end offsets of its partitions.
