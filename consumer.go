@@ -77,7 +77,7 @@ func NewConsumer(ctx context.Context, backend Backend, channel string, o *Consum
 	if f := c.o.Hooks.Created; f != nil {
 		c.guard(func() { f(c) })
 	}
-	if err := provision(ctx, backend, channel, c.spec()); err != nil {
+	if err := provision(ctx, backend, channel, c.o.spec(c.channel)); err != nil {
 		c.state.to(StateExited)
 		return nil, err
 	}
@@ -156,12 +156,31 @@ func (c *Consumer) DelayTolerance() time.Duration { return c.o.DelayTolerance }
 // State returns the consumer's state, and since when it has it.
 func (c *Consumer) State() (State, time.Time) { return c.state.now() }
 
-func (c *Consumer) spec() driver.ChannelSpec {
+// Spec returns the resources that a consumer with these options needs of a channel, for programs that provision
+// channels without consuming them. An error is one that [NewConsumer] would return.
+func (o *ConsumerOptions) Spec(channel string) (driver.ChannelSpec, error) {
+	own := *o
+	ch, err := parseChannel(channel, own.Ordered)
+	if err == nil && (ch.Queue == "" || ch.DeadLetter) {
+		err = nameError(channel, "name a queue: orders, or one of an exchange's, as in wishlist_events.audit_log")
+	}
+	if err == nil {
+		err = own.complete(ch)
+	}
+	if err != nil {
+		return driver.ChannelSpec{}, err
+	}
+	return own.spec(ch), nil
+}
+
+// spec returns the resources that complete options need.
+func (o *ConsumerOptions) spec(ch driver.Channel) driver.ChannelSpec {
 	return driver.ChannelSpec{
-		Channel: c.channel, Owner: true, Mode: c.o.Provision.driver(),
-		Filter: c.o.Filter.driver(), Delay: c.o.Delay, Lease: c.o.Lease,
-		LongestRetry: longestRetry(&c.o), MaxReceives: maxReceives(&c.o),
-		NoDeadLetters:  c.o.NoDeadLetters,
-		HighThroughput: c.o.HighThroughput, Encryption: c.o.Encryption, Tags: c.o.Ownership.tags(),
+		Channel: ch, Owner: true, Mode: o.Provision.driver(),
+		Filter: o.Filter.driver(), Delay: o.Delay, Lease: o.Lease,
+		Retention: o.Retention, DeadRetention: o.DeadLetterRetention,
+		LongestRetry: longestRetry(o), MaxReceives: maxReceives(o),
+		NoDeadLetters:  o.NoDeadLetters,
+		HighThroughput: o.HighThroughput, Encryption: o.Encryption, Tags: o.Ownership.tags(),
 	}
 }

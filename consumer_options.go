@@ -30,6 +30,8 @@ const (
 	minProcessingTimeout = time.Second
 	maxProcessingTimeout = 30 * time.Minute
 	maxDelay             = 900 * time.Second
+	minRetention         = time.Minute
+	maxRetention         = 14 * 24 * time.Hour
 	minLease             = 3 * time.Second
 	maxLease             = 12 * time.Hour
 )
@@ -153,6 +155,13 @@ type ConsumerOptions struct {
 	// Delay is how long every message waits before it can be received, up to 15 min; 0: not at all. Set it when what a
 	// message tells of becomes visible elsewhere only after a while. Kafka does not support it: there it is an error.
 	Delay time.Duration
+	// Retention is how long the service keeps a message that is not handled; 0: as long as it can, 14 days on SQS, and
+	// on Kafka as kafka.Options says. Shorten it when old messages must not be handled any more. A queue whose
+	// retention is longer keeps it, because a shorter one deletes messages.
+	Retention time.Duration
+	// DeadLetterRetention is how long the service keeps dead letters; 0: as long as it can, and on Kafka 14 days or
+	// Retention, if that is longer. Shorten it when messages must be gone after a time.
+	DeadLetterRetention time.Duration
 	// Encryption is the key of the service's key store that encrypts messages; "": the service's own encryption. Set it
 	// when you must control the key. Kafka does not support it: there it is an error.
 	Encryption string
@@ -280,12 +289,15 @@ func (o *ConsumerOptions) complete(ch driver.Channel) error {
 		within("ConsumerOptions.MaxBytes", o.MaxBytes, 1, 1<<40),
 		within("ConsumerOptions.MaxBody", o.MaxBody, 1, 1<<40),
 		within("ConsumerOptions.Delay", o.Delay, 0, maxDelay),
+		optional(o.Retention, within("ConsumerOptions.Retention", o.Retention, minRetention, maxRetention)),
+		optional(o.DeadLetterRetention,
+			within("ConsumerOptions.DeadLetterRetention", o.DeadLetterRetention, minRetention, maxRetention)),
 		optional(o.Lease, within("ConsumerOptions.Lease", o.Lease, minLease, maxLease)),
 		within("ConsumerOptions.ProcessingTimeout", o.ProcessingTimeout, minProcessingTimeout, maxProcessingTimeout),
 		within("ConsumerOptions.MaxAbandoned", o.MaxAbandoned, 1, 100_000),
 		within("ConsumerOptions.MaxAttempts", o.MaxAttempts, 1, 1000),
 		within("ConsumerOptions.ShutdownTimeout", o.ShutdownTimeout, time.Millisecond, time.Hour),
 		o.Ownership.check("ConsumerOptions.Ownership"),
-		within("ConsumerOptions.Provision", o.Provision, ProvisionAuto, ProvisionNever),
+		within("ConsumerOptions.Provision", o.Provision, ProvisionAuto, ProvisionDeclare),
 	)
 }

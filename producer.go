@@ -83,14 +83,8 @@ func NewProducer(ctx context.Context, backend Backend, channel string, o *Produc
 	if err := errors.Join(checkContext(ctx), checkBackend(backend)); err != nil {
 		return nil, err
 	}
-	ch, err := parseChannel(channel, p.o.Ordered)
+	ch, err := p.o.channel(channel)
 	if err != nil {
-		return nil, err
-	}
-	if ch.Exchange != "" && ch.Queue != "" && !ch.DeadLetter {
-		return nil, invalid("channel", channel, "a producer sends to all queues of an exchange: "+ch.Exchange+".*")
-	}
-	if err := p.o.complete(ch); err != nil {
 		return nil, err
 	}
 	if ch.DeadLetter {
@@ -98,10 +92,7 @@ func NewProducer(ctx context.Context, backend Backend, channel string, o *Produc
 			return nil, err
 		}
 	}
-	p.spec = driver.ChannelSpec{
-		Channel: ch, Mode: p.o.Provision.driver(),
-		HighThroughput: p.o.HighThroughput, Encryption: p.o.Encryption, Tags: p.o.Ownership.tags(),
-	}
+	p.spec = p.o.spec(ch)
 	if f := p.o.Hooks.Created; f != nil {
 		p.hook(func() { f(p) })
 	}

@@ -78,6 +78,33 @@ func (o *ProducerOptions) fit(lim driver.SendLimits) error {
 		"this backend batches by itself: remove the option"))
 }
 
+// Spec returns what a producer with these options sends to, for programs that provision channels without producing. An
+// error is one that [NewProducer] would return.
+func (o *ProducerOptions) Spec(channel string) (driver.ChannelSpec, error) {
+	own := *o
+	ch, err := own.channel(channel)
+	return own.spec(ch), err
+}
+
+// channel completes the options, and returns the channel of a name.
+func (o *ProducerOptions) channel(name string) (driver.Channel, error) {
+	ch, err := parseChannel(name, o.Ordered)
+	if err != nil {
+		return ch, err
+	}
+	if ch.Exchange != "" && ch.Queue != "" && !ch.DeadLetter {
+		return ch, invalid("channel", name, "a producer sends to all queues of an exchange: "+ch.Exchange+".*")
+	}
+	return ch, o.complete(ch)
+}
+
+func (o *ProducerOptions) spec(ch driver.Channel) driver.ChannelSpec {
+	return driver.ChannelSpec{
+		Channel: ch, Mode: o.Provision.driver(),
+		HighThroughput: o.HighThroughput, Encryption: o.Encryption, Tags: o.Ownership.tags(),
+	}
+}
+
 func (o *ProducerOptions) complete(ch driver.Channel) error {
 	if o.HighThroughput && !o.Ordered && !ch.DeadLetter { // the order of dead letters is looked up
 		return invalid("ProducerOptions.HighThroughput", o.HighThroughput,
@@ -94,7 +121,7 @@ func (o *ProducerOptions) complete(ch driver.Channel) error {
 		within("ProducerOptions.RetryFor", o.RetryFor, time.Millisecond, time.Hour),
 		within("ProducerOptions.Linger", o.Linger, 0, maxSendWait),
 		within("ProducerOptions.Buffer", o.Buffer, 1, 1_000_000),
-		within("ProducerOptions.Provision", o.Provision, ProvisionAuto, ProvisionNever),
+		within("ProducerOptions.Provision", o.Provision, ProvisionAuto, ProvisionDeclare),
 		o.Ownership.check("ProducerOptions.Ownership"),
 	)
 }

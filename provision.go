@@ -16,9 +16,13 @@ type Backend = driver.Backend
 type ProvisionMode uint8
 
 const (
-	ProvisionAuto   ProvisionMode = iota // create what is missing; a consumer also changes what differs
-	ProvisionVerify                      // change nothing; missing resources are an error
-	ProvisionNever                       // make no such request
+	// ProvisionAuto creates what is missing. A consumer also changes what differs, unless a topology has declared it.
+	ProvisionAuto   ProvisionMode = iota
+	ProvisionVerify               // change nothing; missing resources are an error
+	ProvisionNever                // make no such request
+	// ProvisionDeclare is ProvisionAuto for a consumer whose options are right: it also changes what a topology has
+	// declared, and shortens retentions.
+	ProvisionDeclare
 )
 
 // driver converts the mode for the driver.
@@ -28,6 +32,8 @@ func (m ProvisionMode) driver() driver.Mode {
 		return driver.Verify
 	case ProvisionNever:
 		return driver.Never
+	case ProvisionDeclare:
+		return driver.Declare
 	default:
 		return driver.Auto
 	}

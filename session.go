@@ -86,7 +86,7 @@ func (c *Consumer) noDeadLetters() bool { return c.o.NoDeadLetters || c.channel.
 
 // provisionAgain creates again what was found missing.
 func (c *Consumer) provisionAgain(ctx context.Context) error {
-	spec := c.spec()
+	spec := c.o.spec(c.channel)
 	spec.Again = true
 	return provision(ctx, c.backend, c.name, spec)
 }

@@ -24,10 +24,22 @@ type Finder interface {
 type Mode uint8
 
 const (
-	Auto   Mode = iota // create what is missing; an owner also changes attributes that differ
-	Verify             // change nothing; a resource that is missing or differs is an error
-	Never              // make no call
+	// Auto creates what is missing. An owner also changes attributes that differ, but for resources that a topology
+	// has declared, which it only compares.
+	Auto   Mode = iota
+	Verify      // change nothing; a resource that is missing or differs is an error
+	Never       // make no call
+	// Declare is Auto for what declares the channel: an owner changes every attribute to what the specification says,
+	// also a retention that is longer, and resources that a topology has declared.
+	Declare
 )
+
+// Creates reports whether a Provisioner may create resources in this mode.
+func (m Mode) Creates() bool { return m == Auto || m == Declare }
+
+// TagTopology is the tag of resources that a topology has declared, with the topology's name. An owner whose mode is
+// Auto does not change them.
+const TagTopology = "topology"
 
 // ChannelSpec describes the resources that the core wants for a channel, independently of the service.
 type ChannelSpec struct {
@@ -42,7 +54,8 @@ type ChannelSpec struct {
 
 	Filter         Filter
 	Delay          time.Duration // how long every message waits before it can be received; 0: not at all
-	Retention      time.Duration // 0: the longest that the service supports
+	Retention      time.Duration // 0: the longest that the service supports, or the backend's default
+	DeadRetention  time.Duration // of the dead letters; 0: the longest that the service supports
 	Lease          time.Duration // 0: the backend's default
 	LongestRetry   time.Duration // the longest delay that the consumer's policy is known to choose; 0: unknown
 	MaxReceives    int           // the service itself dead-letters a message after this many receives; 0: never

@@ -73,7 +73,7 @@ func (b *Backend) Ensure(ctx context.Context, s driver.ChannelSpec) error {
 		return err
 	}
 	sub := subscribe(b, s.Channel, driver.ReceiverOptions{}, toHandle, nil)
-	if s.Mode == driver.Auto || sub.set.Start.From == StartCommitted { // which commits nothing
+	if s.Mode.Creates() || sub.set.Start.From == StartCommitted { // which commits nothing
 		return sub.start(ctx)
 	}
 	return nil
@@ -137,7 +137,7 @@ func (p *provisioner) ensure(ctx context.Context, s driver.ChannelSpec) error {
 	if err != nil {
 		return err
 	}
-	if p.o.channel(s.Channel).GroupProtocol == GroupShare && s.Owner && s.Mode == driver.Auto {
+	if p.o.channel(s.Channel).GroupProtocol == GroupShare && s.Owner && s.Mode.Creates() {
 		if err := p.beginShare(ctx, s.Channel); err != nil {
 			return err
 		}
@@ -184,7 +184,7 @@ func (p *provisioner) wished(ch driver.Channel) (driver.ChannelSpec, bool) {
 	ch.DeadLetter = false
 	s, ok := p.specs[unordered(ch)]
 	s.Again = true
-	return s, ok && s.Mode == driver.Auto
+	return s, ok && s.Mode.Creates()
 }
 
 // wish is a topic with the settings that it should have.
@@ -249,6 +249,10 @@ func besideConfig(o ChannelOptions, s driver.ChannelSpec, wait time.Duration) ma
 	config := topicConfig(o, s)
 	delete(config, "cleanup.policy")
 	keep := cmp.Or(s.Retention, o.Retention)
+	if wait == 0 && s.DeadRetention != 0 {
+		config["retention.ms"] = millis(s.DeadRetention)
+		return config
+	}
 	if keep >= 0 {
 		keep = max(keep, besideRetention, 2*wait)
 	}
@@ -275,7 +279,7 @@ func (p *provisioner) ensureTopic(ctx context.Context, s driver.ChannelSpec, w w
 		return t, p.absent(s, w, err)
 	}
 	switch {
-	case err == nil && w.exactly && t.partitions < w.partitions && s.Mode == driver.Auto:
+	case err == nil && w.exactly && t.partitions < w.partitions && s.Mode.Creates():
 		if t, err = p.grow(ctx, w); err != nil {
 			return t, fmt.Errorf("channel %s: %w", s.Channel, err)
 		}

@@ -22,6 +22,9 @@ const ensureWithin = time.Minute
 // Options.Lifetime to the bucket's lifecycle, beside the rules of others. Everything else of a bucket that exists stays
 // as it is. In mode driver.Verify it only compares.
 func (s *Store) Ensure(ctx context.Context, mode driver.Mode) error {
+	if mode == driver.Declare {
+		mode = driver.Auto // the bucket is not one channel's, so no channel's specification is exact about it
+	}
 	s.mu.Lock()
 	known := s.done && s.ensured <= mode // Auto does more than Verify, and Verify more than Never
 	s.mu.Unlock()
@@ -46,7 +49,7 @@ func (s *Store) ensure(ctx context.Context, mode driver.Mode) error {
 	case driver.ClassOf(err) == driver.Denied:
 		return fmt.Errorf("look whether it exists: %w (it needs permission s3:ListBucket; a process without it needs "+
 			"ProvisionNever, and another one that creates the bucket)", err)
-	case driver.ClassOf(err) == driver.NotFound && mode == driver.Auto:
+	case driver.ClassOf(err) == driver.NotFound && mode.Creates():
 		if err := s.create(ctx); err != nil {
 			return err
 		}

@@ -260,8 +260,12 @@ func (b *Backend) ensureSubscription(ctx context.Context, s driver.ChannelSpec, 
 
 // attributes returns the attributes that a queue of ours should have.
 func attributes(s driver.ChannelSpec, role string) map[string]string {
+	keep := s.Retention
+	if role == roleDeadLetters {
+		keep = s.DeadRetention
+	}
 	a := map[types.QueueAttributeName]string{
-		types.QueueAttributeNameMessageRetentionPeriod: seconds(orDefault(s.Retention, maxRetention)),
+		types.QueueAttributeNameMessageRetentionPeriod: seconds(orDefault(keep, maxRetention)),
 	}
 	if role == roleQueue {
 		a[types.QueueAttributeNameVisibilityTimeout] = seconds(orDefault(s.Lease, defaultLease))

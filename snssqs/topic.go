@@ -114,7 +114,7 @@ func (b *Backend) ensureTopic(ctx context.Context, s driver.ChannelSpec) (t *top
 // topic may have ended too early; for a producer it lists the subscribed queues.
 func (b *Backend) maintainTopic(ctx context.Context, s driver.ChannelSpec, t *topic) error {
 	switch {
-	case s.Mode != driver.Auto:
+	case !s.Mode.Creates():
 		return nil
 	case s.Owner:
 		return b.secure(ctx, t)

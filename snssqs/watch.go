@@ -34,7 +34,7 @@ func (r *receiver) watch() {
 func (r *receiver) provisions() (driver.ChannelSpec, bool) {
 	spec, known := r.b.specOf(r.from)
 	_, foreign := r.b.mapped(r.from)
-	return spec, known && !foreign && spec.Mode == driver.Auto
+	return spec, known && !foreign && spec.Mode.Creates()
 }
 
 // check restores the subscription if it is missing or differs, and the whole channel if the topic is missing.

@@ -116,7 +116,7 @@ func (b *Backend) Ensure(_ context.Context, s driver.ChannelSpec) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	e, q, err := b.find(s.Channel)
-	if driver.ClassOf(err) == driver.NotFound && s.Mode == driver.Auto && !s.Channel.DeadLetter {
+	if driver.ClassOf(err) == driver.NotFound && s.Mode.Creates() && !s.Channel.DeadLetter {
 		err = nil // the queue is created below
 	}
 	switch {
@@ -149,9 +149,9 @@ func possible(s *driver.ChannelSpec) error {
 	switch c := s.Channel; {
 	case s.Encryption != "":
 		return permanent("channel %s: memory is not encrypted: leave Encryption %q out", c, s.Encryption)
-	case s.Retention != 0:
-		return permanent("channel %s: memory keeps a message until it is settled: leave Retention %v out", c,
-			s.Retention)
+	case s.Retention != 0, s.DeadRetention != 0:
+		return permanent("channel %s: memory keeps a message until it is settled: leave Retention %v and "+
+			"DeadRetention %v out", c, s.Retention, s.DeadRetention)
 	case !s.Filter.IsZero() && (c.Exchange == "" || c.DeadLetter):
 		return permanent("channel %s: it can have no filter: filters select what a queue gets of an exchange", c)
 	}

@@ -400,7 +400,7 @@ func TestEnsureSaysWhatIsWrong(t *testing.T) {
 			"HighThroughput false instead of HighThroughput true": {Mode: verify, HighThroughput: true},
 			"has no dead letters: provision it again":             {Mode: verify},
 			`leave Encryption "k" out`:                            {Encryption: "k"},
-			"leave Retention 1h0m0s out":                          {Retention: time.Hour},
+			"leave Retention 1h0m0s and DeadRetention 0s out":     {Retention: time.Hour},
 			"filters select what a queue gets of an exchange":     {Filter: driver.Filter{Exact: []string{"A"}}},
 			"it exists with Ordered false":                        {Channel: ordered},
 			"the name is in use by channel orders":                {Channel: driver.Channel{Exchange: "orders"}},
