@@ -18,6 +18,7 @@ const (
 	otel      = "go.opentelemetry.io/otel"
 	protobuf  = "google.golang.org/protobuf"
 	lambdaSDK = "github.com/aws/aws-lambda-go"
+	yamlV3    = "go.yaml.in/yaml/v3"
 	cborV2    = "github.com/fxamacker/cbor/v2" // the codec of rpcv2Cbor, which CloudWatch's clients speak
 )
 
@@ -86,6 +87,7 @@ var plan = []room{
 			"github.com/prometheus/client_golang/prometheus",
 		},
 	},
+	{path: "topology", ours: []string{".", "driver", "internal/part"}, others: []string{yamlV3}},
 	{path: "telemetry/emf", others: []string{otel + "/attribute", otel + "/sdk/metric"}},
 
 	{path: "console/internal/chart"},

@@ -1,0 +1,362 @@
+package topology
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/godwitmq/godwit/internal/part"
+)
+
+// Limits of SQS, SNS and Godwit.
+const (
+	maxName       = 80 // of a queue, with everything
+	maxDelay      = 15 * time.Minute
+	minRetention  = time.Minute
+	maxRetention  = 14 * day
+	maxTags       = 50 - 12 // SQS allows 50, and Godwit sets up to 12
+	maxTagValue   = 256
+	maxValues     = 150 // of a filter policy
+	maxFilters    = 200 // of a topic
+	deadSuffix    = "--dlq"
+	orderedSuffix = ".fifo"
+)
+
+// ownTags are tags that Godwit sets, each with what to write instead.
+var ownTags = map[string]string{
+	"managed-by": "", "channel": "", "role": "", "namespace": "", "topology": "name",
+	"owner": "owner", "environment": "environment", "critical": "critical", "keep": "keep",
+	"alarm-age": "alarms", "alarm-depth": "alarms", "alarm-dead-letters": "alarms",
+}
+
+// Check returns every mistake of a declaration that a program has made, as a [*MistakesError]. [Read] has checked its
+// own.
+func (s *Spec) Check() error {
+	var m mistakes
+	s.check(&m)
+	return m.err()
+}
+
+// check adds what is wrong to m.
+func (s *Spec) check(m *mistakes) {
+	c := checker{s, m, map[string]string{}, map[string]string{}}
+	c.whole()
+	for _, name := range s.ExchangeNames() {
+		c.exchange(name)
+	}
+	filters := map[string]int{}
+	defer c.deadLetters()
+	for _, name := range s.ChannelNames() {
+		c.channel(name)
+		if exchange, _, many := cutName(name); many && !s.Channels[name].Filter.empty() {
+			if filters[exchange]++; filters[exchange] == maxFilters+1 {
+				m.add("channels."+name+".filter", "exchange %s has more than %d channels with filters, and SNS allows "+
+					"no more: let some of them receive everything", exchange, maxFilters)
+			}
+		}
+	}
+}
+
+func (f Filter) empty() bool { return len(f.Exact)+len(f.Prefix)+len(f.Exclude) == 0 }
+
+// checker finds what is wrong in a declaration.
+type checker struct {
+	*Spec
+	*mistakes
+	topics map[string]string // the exchange that has a name of SNS
+	taken  map[string]string // the channel that has a name of SQS
+}
+
+func (c *checker) whole() {
+	if err := part.Check(c.Namespace); c.Namespace != "" && err != nil {
+		c.add("namespace", "%q cannot begin a name: %v", c.Namespace, err)
+	}
+	c.tagValue("name", c.Name)
+	c.tagValue("owner", c.Owner)
+	c.tagValue("environment", c.Environment)
+	if c.Payloads.Prefix != "" && c.Payloads.Bucket == "" {
+		c.add("payloads.prefix", "it has no effect without bucket: name the bucket as well")
+	}
+	if n := len(c.Payloads.Bucket); n != 0 && (n < 3 || n > 63) {
+		c.add("payloads.bucket", "%q has %d characters, and a bucket of S3 has 3 to 63", c.Payloads.Bucket, n)
+	}
+	if c.Kafka.Replication < 0 {
+		c.add("kafka.replication", "it cannot be negative")
+	}
+	c.kafka("kafka", &c.Kafka.ChannelKafka)
+	d := c.Defaults
+	refuse := func(set bool, key string) {
+		if set {
+			c.add("defaults."+key, "it is a channel's own: write it at the channels")
+		}
+	}
+	refuse(d.Ordered, "ordered")
+	refuse(!d.Filter.empty(), "filter")
+	refuse(d.Queue != "", "queue")
+	refuse(d.DeadLetters != "", "dead_letters")
+}
+
+func (c *checker) exchange(name string) {
+	path, e := "exchanges."+name, c.Exchanges[name]
+	if err := part.Check(name); err != nil {
+		c.add(path, "%q is no name of an exchange: %v", name, err)
+	}
+	if _, both := c.Channels[name]; both {
+		c.add("channels."+name, "%s is both a channel and an exchange: give one of them another name, or call the "+
+			"channel %s.NAME if it is a queue of the exchange", name, name)
+	}
+	c.mapped(path+".topic", e.Topic, e.Ordered)
+	at := lastName(e.Topic)
+	if at == "" {
+		at = c.awsName(e.Ordered, name)
+		c.length(path, at)
+	}
+	if other := c.topics[at]; other != "" {
+		c.add(path, "it has the topic %s, as %s has: give each exchange its own", at, other)
+	}
+	c.topics[at] = name
+	c.high(path, e.HighThroughput, e.Ordered)
+	c.tags(path, e.Owner, e.Tags)
+	c.kafka(path+".kafka", &e.Kafka)
+}
+
+func (c *checker) channel(name string) {
+	path, ch := "channels."+name, c.Channels[name]
+	exchange, _, many := cutName(name)
+	c.name(path, name)
+	if many {
+		c.queueOfExchange(path, name, &ch)
+	} else if !ch.Filter.empty() {
+		c.add(path+".filter", "a filter selects messages of an exchange, and %s is a queue of its own: remove it", name)
+	}
+	ordered := c.orderedness(name)
+	c.mapped(path+".queue", ch.Queue, ordered)
+	c.mapped(path+".dead_letters", ch.DeadLetters, ordered)
+	parts := []string{name}
+	if many {
+		parts = strings.SplitN(name, ".", 2)
+	}
+	at := lastName(ch.Queue)
+	if at == "" {
+		at = c.awsName(ordered, parts...)
+		c.length(path, c.awsName(ordered, append(parts, "dlq")...))
+	}
+	if other := c.taken[at]; other != "" {
+		c.add(path, "it has the queue %s, as %s has: give each channel its own", at, other)
+	}
+	c.taken[at] = name
+	c.high(path, ch.HighThroughput, ordered)
+	c.times(path, &ch)
+	c.tags(path, ch.Owner, ch.Tags)
+	c.tagValue(path+".keep", ch.Keep)
+	c.kafka(path+".kafka", &ch.Kafka)
+	if many && (ch.Kafka.Partitions != 0 || ch.Kafka.Retention != 0 || ch.Kafka.Config != nil) {
+		c.add(path+".kafka", "partitions, retention and config are those of the topic: write them at exchange %s", exchange)
+	}
+}
+
+// deadLetters refuses a queue of a channel as that of another's dead letters.
+func (c *checker) deadLetters() {
+	for _, name := range c.ChannelNames() {
+		at := lastName(c.Channels[name].DeadLetters)
+		if of := c.taken[at]; at != "" && of != "" {
+			c.add("channels."+name+".dead_letters", "%s is the queue of %s, whose dead letters would be dead letters of "+
+				"dead letters: name another queue", at, of)
+		}
+	}
+}
+
+// name checks the form of a channel's name.
+func (c *checker) name(path, name string) {
+	first, second, many := cutName(name)
+	if of, dead := strings.CutSuffix(name, "@dlq"); dead {
+		if strings.HasSuffix(of, "@dlq") {
+			c.add(path, "dead letters have no dead letters of their own: remove it")
+			return
+		}
+		c.add(path, "the dead letters of %s are declared with it: remove it, and set dead_letter_retention there", of)
+		return
+	}
+	for _, one := range map[bool][]string{true: {first, second}, false: {name}}[many] {
+		switch err := part.Check(one); {
+		case one == "*":
+			c.add(path, "an exchange is declared under exchanges: move it there, as %s", first)
+		case many && one == "fifo":
+			c.add(path, "order is a key, not a part of the name: call it %s, and set ordered: true", first)
+		case err != nil:
+			c.add(path, "%q is no name of a channel: %v", name, err)
+		default:
+			continue
+		}
+		return
+	}
+}
+
+func (c *checker) queueOfExchange(path, name string, ch *Channel) {
+	exchange, _, _ := cutName(name)
+	e, declared := c.Exchanges[exchange]
+	switch {
+	case !declared && part.Legal(exchange):
+		c.add(path, "exchange %s is not declared%s: add it under exchanges", exchange,
+			suggestion(exchange, c.ExchangeNames()))
+	case declared && ch.Ordered && !e.Ordered:
+		c.add(path+".ordered", "exchange %s is not ordered, so none of its channels can be: set ordered there, or remove "+
+			"it here", exchange)
+	}
+	f := ch.Filter
+	if len(f.Exclude) > 0 && len(f.Exact)+len(f.Prefix) > 0 {
+		c.add(path+".filter", "exclude cannot be combined with exact or prefix: use one of them")
+	}
+	if n := len(f.Exact) + len(f.Prefix) + len(f.Exclude); n > maxValues {
+		c.add(path+".filter", "it has %d values, and SNS allows %d: use prefixes", n, maxValues)
+	}
+	for key, values := range map[string][]string{"exact": f.Exact, "prefix": f.Prefix, "exclude": f.Exclude} {
+		if slices.Contains(values, "") {
+			c.add(path+".filter."+key, "an empty value matches no routing key: remove it")
+		}
+	}
+}
+
+// times checks the durations and numbers of a channel.
+func (c *checker) times(path string, ch *Channel) {
+	within := func(key string, is, low, high time.Duration) {
+		if is != 0 && (is < low || is > high) {
+			c.add(path+"."+key, "it is %v and must be within %v and %v", is, low, high)
+		}
+	}
+	within("delay", ch.Delay, 0, maxDelay)
+	within("retention", ch.Retention, minRetention, maxRetention)
+	within("dead_letter_retention", ch.DeadLetterRetention, minRetention, maxRetention)
+	within("lease", ch.Lease, 3*time.Second, 12*time.Hour)
+	within("processing_timeout", ch.ProcessingTimeout, time.Second, 30*time.Minute)
+	within("delay_tolerance", ch.DelayTolerance, time.Second, 24*time.Hour)
+	if n := ch.MaxAttempts; n < 0 || n > 1000 {
+		c.add(path+".max_attempts", "it is %d and must be within 1 and 1000", n)
+	}
+	keep := ch.Retention
+	if keep == 0 {
+		keep = maxRetention
+	}
+	if dead := ch.DeadLetterRetention; dead != 0 && dead < keep {
+		c.add(path+".dead_letter_retention", "it is %v, and messages are kept for %v: a message that SQS itself moves "+
+			"keeps its age, so that it could be deleted at once: raise it, or lower retention", dead, keep)
+	}
+	if ch.NoDeadLetters && (ch.DeadLetters != "" || ch.DeadLetterRetention != 0) {
+		c.add(path+".no_dead_letters", "dead_letters and dead_letter_retention have no effect with it: remove them, or it")
+	}
+	if ch.Alarms.Age < 0 || ch.Alarms.Depth < 0 || ch.Alarms.DeadLetters < 0 {
+		c.add(path+".alarms", "a threshold cannot be negative")
+	}
+}
+
+func (c *checker) high(path string, high, ordered bool) {
+	if high && !ordered {
+		c.add(path+".high_throughput", "it is for ordered channels: set ordered as well, or remove it")
+	}
+}
+
+// mapped checks the name of an existing resource.
+func (c *checker) mapped(path, resource string, ordered bool) {
+	if resource == "" {
+		return
+	}
+	if fifo := strings.HasSuffix(resource, orderedSuffix); fifo != ordered {
+		c.add(path, "%s is %s, and the channel is %s: change ordered, or name another one", lastName(resource),
+			inWords(fifo), inWords(ordered))
+	}
+}
+
+func inWords(ordered bool) string {
+	if ordered {
+		return "ordered (FIFO)"
+	}
+	return "not ordered"
+}
+
+// lastName is the name in a URL or an ARN.
+func lastName(resource string) string { return resource[strings.LastIndexAny(resource, "/:")+1:] }
+
+// awsName is the name of a queue or a topic.
+func (c *checker) awsName(ordered bool, parts ...string) string {
+	name := strings.Join(parts, "--")
+	if c.Namespace != "" {
+		name = c.Namespace + "---" + name
+	}
+	if ordered {
+		name += orderedSuffix
+	}
+	return name
+}
+
+func (c *checker) length(path, name string) {
+	if n := len(name); n > maxName {
+		c.add(path, "its name %s has %d characters, %d more than SQS accepts: shorten it or the namespace", name, n,
+			n-maxName)
+	}
+}
+
+func (c *checker) tags(path, owner string, tags map[string]string) {
+	c.tagValue(path+".owner", owner)
+	if len(tags) > maxTags {
+		c.add(path+".tags", "it has %d tags, and there is room for %d beside those of Godwit", len(tags), maxTags)
+	}
+	for _, name := range slices.Sorted(maps.Keys(tags)) {
+		at := path + ".tags." + name
+		key, own := ownTags[name]
+		switch {
+		case own && key != "":
+			c.add(at, "this tag has a key of its own: write %s", key)
+		case own:
+			c.add(at, "Godwit sets this tag itself: use another name")
+		case name == "" || len(name) > 128:
+			c.add(at, "the name of a tag has 1 to 128 characters")
+		}
+		c.tagValue(at, tags[name])
+	}
+}
+
+func (c *checker) tagValue(path, value string) {
+	if len(value) > maxTagValue {
+		c.add(path, "it has %d characters, and the value of a tag has at most %d", len(value), maxTagValue)
+	}
+}
+
+func (c *checker) kafka(path string, k *ChannelKafka) {
+	if k.Partitions < 0 {
+		c.add(path+".partitions", "it cannot be negative")
+	}
+	if k.Retention < 0 {
+		c.add(path+".retention", "it cannot be negative")
+	}
+	for key, one := range map[string]struct {
+		is    string
+		known []string
+	}{
+		"ordering": {k.Ordering, []string{"key", "partition", "none"}},
+		"retries":  {k.Retries, []string{"block", "park", "alone"}},
+	} {
+		if one.is != "" && !slices.Contains(one.known, one.is) {
+			c.add(path+"."+key, "%q is none of %s%s", one.is, strings.Join(one.known, ", "),
+				suggestion(one.is, one.known))
+		}
+	}
+	for i, d := range k.Tiers {
+		if d < time.Second || d%time.Second != 0 || i > 0 && d <= k.Tiers[i-1] {
+			c.add(fmt.Sprintf("%s.tiers.%d", path, i), "it is %v: tiers are whole seconds, in ascending order", d)
+		}
+	}
+}
+
+// cutName divides the name of an exchange's channel; many is false for the name of a queue of its own.
+func cutName(name string) (exchange, queue string, many bool) { return strings.Cut(name, ".") }
+
+// undeclared is the error for a name that is not declared.
+func (s *Spec) undeclared(name string) error {
+	names := s.ChannelNames()
+	for _, exchange := range s.ExchangeNames() {
+		names = append(names, exchange+".*")
+	}
+	return fmt.Errorf("topology: %q is not declared%s: add it to the file", name, suggestion(name, names))
+}
