@@ -156,8 +156,8 @@ type ConsumerOptions struct {
 	// message tells of becomes visible elsewhere only after a while. Kafka does not support it: there it is an error.
 	Delay time.Duration
 	// Retention is how long the service keeps a message that is not handled; 0: as long as it can, 14 days on SQS, and
-	// on Kafka as kafka.Options says. Shorten it when old messages must not be handled any more. A queue whose
-	// retention is longer keeps it, because a shorter one deletes messages.
+	// on Kafka as kafka.Options says, and the topic of an exchange always so. Shorten it when old messages must not be
+	// handled any more. A queue whose retention is longer keeps it, because a shorter one deletes messages.
 	Retention time.Duration
 	// DeadLetterRetention is how long the service keeps dead letters; 0: as long as it can, and on Kafka 14 days or
 	// Retention, if that is longer. Shorten it when messages must be gone after a time.

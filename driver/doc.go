@@ -10,8 +10,8 @@
 // is as the service carries it: a [RawReader] returns it, and a [Forwarder] sends it on.
 //
 // What only operators call is a function of the [Operations] that an [Operator] returns: list the channels and what has
-// happened in them, look at messages, send dead letters back, delete messages or resources, pause, and rewind. A
-// [Notice] is what an operator is told.
+// happened in them, compare them with specifications (a [Difference]), look at messages, send dead letters back, delete
+// messages or resources, pause, and rewind. A [Notice] is what an operator is told.
 //
 // Every method takes and returns batches. The backend (below the seam) owns wire formats, names, filters, provisioning,
 // offsets and publishing to dead letters. The core (above the seam) owns the joining of senders into batches, places,

@@ -19,6 +19,17 @@ type Operations struct {
 	// channel that was created or deleted within the last minutes may be missing, or still listed.
 	Catalog func(ctx context.Context) ([]ChannelInfo, error)
 
+	// Plan compares what exists with specifications, and changes nothing. Nothing is returned for what is as it should
+	// be. With the mode [Declare] it compares everything that an owner's Ensure would change; a Provisioner that gets
+	// the same specification leaves no difference but those that it cannot change. With other modes it compares what a
+	// Provisioner in mode [Verify] reports. The differences are in the order of the specifications, and each is
+	// returned once. An error is about the whole call.
+	Plan func(ctx context.Context, specs []ChannelSpec) ([]Difference, error)
+
+	// Tag sets tags of the resource of one channel, and leaves its other tags. It is an error of class [Permanent] for
+	// a resource that Godwit has not created. nil: resources of the service have no tags.
+	Tag func(ctx context.Context, c Channel, tags map[string]string) error
+
 	// Activity reports on several channels in one call, in their order, because services answer for many at once. It
 	// covers the time from since until now. An error is about the whole call; what cannot be found out about a single
 	// channel is unknown there. A channel that does not exist may be answered with zeros, so take the channels from

@@ -150,7 +150,7 @@ func (b *Backend) legal(ch driver.Channel) error {
 // do not move records.
 func (b *Backend) Operations() driver.Operations {
 	return driver.Operations{
-		Catalog: b.Catalog, Activity: b.Activity, Peek: b.Peek, Return: b.Return,
+		Catalog: b.Catalog, Plan: planner{b}.plan, Activity: b.Activity, Peek: b.Peek, Return: b.Return,
 		Purge: b.Purge, Remove: b.Remove, Snapshot: b.Snapshot, Restore: b.Restore,
 		Rewind: b.Rewind, Orphans: b.Orphans,
 	}

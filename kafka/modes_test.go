@@ -65,6 +65,7 @@ func harness(mode string, o kafka.Options, open func(t testing.TB, o kafka.Optio
 			Leases:  o.GroupProtocol == kafka.GroupShare, DeadLetters: true, Provisions: true, Exchanges: true,
 			Inspects: true, LongPolls: true, Finds: true, Lists: true, Purges: true, Removes: true, Meters: true,
 			Snapshots:  true,
+			Plans:      true,
 			Rewinds:    o.GroupProtocol != kafka.GroupShare,
 			Transforms: o.GroupProtocol != kafka.GroupShare, Large: true, KeepsBodies: true, Forwards: true,
 			Peeks:   true,

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -231,9 +230,18 @@ func (p *provisioner) besides(s driver.ChannelSpec, partitions int) (all []wish)
 	return all
 }
 
+// retention is how long a topic keeps records; 0: as the brokers' setting. The topic of an exchange is that of several
+// consumers, so none of them decides.
+func retention(o ChannelOptions, s driver.ChannelSpec) time.Duration {
+	if s.Channel.Exchange != "" {
+		return o.Retention
+	}
+	return cmp.Or(s.Retention, o.Retention)
+}
+
 func topicConfig(o ChannelOptions, s driver.ChannelSpec) map[string]string {
 	config := map[string]string{}
-	if keep := cmp.Or(s.Retention, o.Retention); keep != 0 {
+	if keep := retention(o, s); keep != 0 {
 		config["retention.ms"] = millis(keep)
 	}
 	if o.Compression != "" {
@@ -248,7 +256,7 @@ func topicConfig(o ChannelOptions, s driver.ChannelSpec) map[string]string {
 func besideConfig(o ChannelOptions, s driver.ChannelSpec, wait time.Duration) map[string]string {
 	config := topicConfig(o, s)
 	delete(config, "cleanup.policy")
-	keep := cmp.Or(s.Retention, o.Retention)
+	keep := retention(o, s)
 	if wait == 0 && s.DeadRetention != 0 {
 		config["retention.ms"] = millis(s.DeadRetention)
 		return config
@@ -265,7 +273,12 @@ func millis(d time.Duration) string { return strconv.FormatInt(max(d.Millisecond
 
 // ensureOwn creates the topic of a channel, or compares it with the wish, and records what it is now.
 func (p *provisioner) ensureOwn(ctx context.Context, s driver.ChannelSpec) (topic, error) {
-	t, err := p.ensureTopic(ctx, s, p.ownTopic(s))
+	w := p.ownTopic(s)
+	t, err := p.ensureTopic(ctx, s, w)
+	if n := wishedPartitions(p.o, s); err == nil && s.Mode == driver.Declare && !w.mapped && n > t.partitions {
+		w.partitions = n
+		t, err = p.grow(ctx, w)
+	}
 	if err == nil {
 		err = p.see(ctx, t)
 	}
@@ -406,12 +419,9 @@ func (p *provisioner) compare(ctx context.Context, s driver.ChannelSpec, w wish)
 	}
 	var change []kadm.AlterConfig
 	var told []string
-	for _, key := range slices.Sorted(maps.Keys(w.config)) {
-		want := w.config[key]
-		if is := configOf(configs, key); is != want {
-			change = append(change, kadm.AlterConfig{Op: kadm.SetConfig, Name: key, Value: &want})
-			told = append(told, fmt.Sprintf("%s is %q and should be %q", key, is, want))
-		}
+	for _, d := range differentConfig(driver.Difference{}, configs, w) {
+		change = append(change, kadm.AlterConfig{Op: kadm.SetConfig, Name: d.Attribute, Value: &d.To})
+		told = append(told, fmt.Sprintf("%s is %q and should be %q", d.Attribute, d.From, d.To))
 	}
 	switch {
 	case len(change) == 0:

@@ -198,7 +198,8 @@ func noPublishRetries(o *sns.Options) {
 // Operations returns what an operator can do with the channels. Peek works on localaws only.
 func (b *Backend) Operations() driver.Operations {
 	return driver.Operations{
-		Catalog: b.Catalog, Activity: b.Activity, Peek: b.Peek, Return: b.Return,
+		Catalog: b.Catalog, Plan: planner{b: b}.plan, Tag: planner{b: b}.tag,
+		Activity: b.Activity, Peek: b.Peek, Return: b.Return,
 		Move: b.Move, Moves: b.Moves, CancelMove: b.CancelMove,
 		Purge: b.Purge, Remove: b.Remove, Snapshot: b.Snapshot, Restore: b.Restore,
 		Pause: b.Pause, Resume: b.Resume,

@@ -142,7 +142,7 @@ func (b *Backend) named(ctx context.Context) (all []driver.ChannelInfo, err erro
 		}
 	}
 	found := make([]driver.ChannelInfo, len(arns))
-	err = concurrently(len(arns), func(i int) error {
+	err = concurrently(len(arns), looksAtOnce, func(i int) error {
 		var tags map[string]string
 		var err error
 		if urls[i] == "" {
@@ -206,7 +206,7 @@ func ignore(err error, class driver.Class) error {
 func (b *Backend) mappedChannels(ctx context.Context) ([]driver.ChannelInfo, error) {
 	names := slices.Sorted(maps.Keys(b.names))
 	found := make([]driver.ChannelInfo, 3*len(names))
-	err := concurrently(len(names), func(i int) error {
+	err := concurrently(len(names), looksAtOnce, func(i int) error {
 		r, ch := b.names[names[i]], driver.Channel{Queue: names[i]}
 		if exchange, queue, many := strings.Cut(names[i], "."); many {
 			ch = driver.Channel{Exchange: exchange, Queue: queue}
@@ -249,7 +249,7 @@ func (b *Backend) mappedQueue(ctx context.Context, ch driver.Channel, r Resource
 
 // date looks up when the queues were created, and removes the address of one that was deleted meanwhile.
 func (b *Backend) date(ctx context.Context, all []driver.ChannelInfo) error {
-	return concurrently(len(all), func(i int) error {
+	return concurrently(len(all), looksAtOnce, func(i int) error {
 		c := &all[i]
 		a, ok := parseARN(c.Address)
 		if !ok || a.service != "sqs" || !c.Created.IsZero() {
@@ -277,11 +277,11 @@ func (q *queue) created() time.Time {
 	return time.Unix(s, 0)
 }
 
-// concurrently calls f for 0 to n-1, several at a time, and returns their errors.
-func concurrently(n int, f func(i int) error) error {
+// concurrently calls f for 0 to n-1, some at a time, and returns their errors.
+func concurrently(n, atOnce int, f func(i int) error) error {
 	errs := make([]error, n)
 	var wg sync.WaitGroup
-	tokens := make(chan struct{}, looksAtOnce)
+	tokens := make(chan struct{}, atOnce)
 	for i := range n {
 		tokens <- struct{}{}
 		wg.Go(func() {

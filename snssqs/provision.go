@@ -4,10 +4,8 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -51,6 +49,10 @@ func (b *Backend) Ensure(ctx context.Context, s driver.ChannelSpec) error {
 	}
 	if err := b.nameConflict(ctx, s.Channel); err != nil {
 		return err
+	}
+	if s.Mode == driver.Verify {
+		differ, err := planner{b: b}.plan(ctx, []driver.ChannelSpec{s})
+		return cmp.Or(err, errorOf(s, differ))
 	}
 	if s.Channel.Queue == "" {
 		_, _, err := b.ensureTopic(ctx, s)
@@ -148,67 +150,97 @@ func (b *Backend) ensureQueues(ctx context.Context, s driver.ChannelSpec) (err e
 	var dead *queue
 	if s.Owner && !s.NoDeadLetters {
 		wanted.Channel.DeadLetter = true
-		if dead, err = b.ensureQueue(ctx, wanted, roleDeadLetters, t); err != nil {
+		if dead, _, err = b.ensureQueue(ctx, wanted, roleDeadLetters, t); err != nil {
 			return err
 		}
 	}
-	q, err := b.ensureQueue(ctx, s, roleQueue, t)
+	q, topology, err := b.ensureQueue(ctx, s, roleQueue, t)
 	if err != nil || !s.Owner {
 		return err
 	}
-	if err := b.ensureRedrive(ctx, s, q, dead); err != nil || !there {
+	if topology != "" {
+		s = b.declared(ctx, s, topology)
+	} else if err := b.ensureRedrive(ctx, s, q, dead); err != nil {
 		return err
+	}
+	if !there {
+		return nil
 	}
 	return b.ensureSubscription(ctx, s, t, q, dead)
 }
 
-// ensureQueue creates one queue. If t is not nil, it may send to the queue.
-func (b *Backend) ensureQueue(ctx context.Context, s driver.ChannelSpec, role string, t *topic) (*queue, error) {
+// declared records that a topology has declared the channel of a consumer, and logs once how that differs from the
+// consumer's options. It returns the specification with the tag, by which later checks know it.
+func (b *Backend) declared(ctx context.Context, s driver.ChannelSpec, topology string) driver.ChannelSpec {
+	s.Tags = maps.Clone(s.Tags)
+	if s.Tags == nil {
+		s.Tags = map[string]string{}
+	}
+	s.Tags[driver.TagTopology] = topology
+	b.remember(s)
+	if !b.differing.first(s.Channel) {
+		return s
+	}
+	differ, err := planner{b: b}.plan(ctx, []driver.ChannelSpec{s})
+	switch said := errorOf(s, differ); {
+	case err != nil:
+		b.log.Warn("the channel cannot be compared with its topology", "channel", s.Channel.String(), "error", err)
+	case said != nil:
+		b.log.Warn("the consumer's options differ from what a topology has declared, which stays: change one of them, or "+
+			"set Provision to ProvisionDeclare", "channel", s.Channel.String(), "topology", topology,
+			"differences", said.Error())
+	}
+	return s
+}
+
+// ensureQueue creates one queue. If t is not nil, it may send to the queue. It returns the topology that has declared
+// the queue, which then stays as it is; "": none, or the specification is a topology's.
+func (b *Backend) ensureQueue(ctx context.Context, s driver.ChannelSpec, role string, t *topic) (q *queue,
+	topology string, err error,
+) {
 	name, err := b.namespace.queue(s.Channel)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	wanted := attributes(s, role)
-	q, err := b.find(ctx, name)
+	q, err = b.find(ctx, name)
 	made := false
 	if driver.ClassOf(err) == driver.NotFound {
-		if s.Mode == driver.Verify {
-			return nil, missing(s, "queue", name, err)
-		}
 		if err := b.mistyped(s.Channel); err != nil {
-			return nil, err
+			return nil, "", err
 		}
+		wanted := attributes(s, role)
 		if err := b.permit(ctx, wanted, name, t); err != nil {
-			return nil, err
+			return nil, "", err
 		}
 		q, made, err = b.create(ctx, name, wanted, b.tags(s, role))
 	}
-	if err != nil || !s.Owner && !made {
-		return q, err
+	if err != nil || !s.Owner && (!made || q.policy() != "") {
+		return q, "", err // a queue with a policy is one that its owner has created in the meantime
 	}
-	delete(wanted, string(types.QueueAttributeNameFifoQueue)) // it cannot be changed, and the name says it
-	if s.Encryption == "" {
-		wanted[string(types.QueueAttributeNameKmsMasterKeyId)] = "" // removes an existing key
+	var tags map[string]string
+	if !made {
+		if tags, err = tagsOf(ctx, b.sqs, q); err != nil {
+			return nil, "", err
+		}
+		switch {
+		case s.Mode == driver.Declare && tags[tagManaged] != managedByGodwit:
+			return nil, "", notOurs(s.Channel, "queue "+q.name)
+		case s.Mode == driver.Auto && tags[driver.TagTopology] != "":
+			return q, tags[driver.TagTopology], nil
+		}
 	}
-	statements := []statement{tlsOnly("sqs:*", q.arn())}
-	if !s.Owner && q.attributes[string(types.QueueAttributeNamePolicy)] != "" {
-		return q, nil // its owner has created it in the meantime
-	}
+	topicARN := ""
 	if t != nil {
-		statements = append(statements, fromTopic(q.arn(), t.arn))
+		topicARN = t.arn
 	}
-	policy, err := merge(q.attributes[string(types.QueueAttributeNamePolicy)], statements...)
+	wanted, err := queueSettings(s, role, q, topicARN)
 	if err != nil {
-		return nil, fmt.Errorf("queue %s: %w", name, err)
+		return nil, "", err
 	}
-	wanted[string(types.QueueAttributeNamePolicy)] = policy
-	if s.Mode == driver.Verify {
-		return q, verify(q, s, wanted)
+	if err := b.change(ctx, q, wanted, s.Mode); err != nil || made {
+		return q, "", err
 	}
-	if err := b.change(ctx, q, wanted); err != nil || made {
-		return q, err
-	}
-	return q, b.tag(ctx, q, b.tags(s, role))
+	return q, "", tagQueue(ctx, b.sqs, q, tags, b.tags(s, role))
 }
 
 // permit adds to the attributes of a new queue that its topic may send to it. If a producer creates the topic at the
@@ -227,33 +259,32 @@ func (b *Backend) permit(ctx context.Context, wanted map[string]string, name str
 	return err
 }
 
-// ensureRedrive makes SQS itself move messages to the dead letters after too many receives.
 func (b *Backend) ensureRedrive(ctx context.Context, s driver.ChannelSpec, q, dead *queue) error {
-	wanted := map[string]string{string(types.QueueAttributeNameRedrivePolicy): ""} // removes an existing policy
-	if dead != nil && s.MaxReceives > 0 {
-		policy, err := json.Marshal(redrivePolicy{dead.arn(), s.MaxReceives})
-		if err != nil {
-			return err
-		}
-		wanted[string(types.QueueAttributeNameRedrivePolicy)] = string(policy)
+	arn := ""
+	if dead != nil {
+		arn = dead.arn()
 	}
-	if s.Mode == driver.Verify {
-		return verify(q, s, wanted)
+	wanted, err := redriveAttribute(s, arn)
+	if err != nil {
+		return err
 	}
-	return b.change(ctx, q, wanted)
+	return b.change(ctx, q, wanted, s.Mode)
 }
 
+// ensureSubscription subscribes a queue. A subscription that a topology has declared stays as it is.
 func (b *Backend) ensureSubscription(ctx context.Context, s driver.ChannelSpec, t *topic, q, dead *queue) error {
 	filter, err := filterPolicy(s.Filter, b.form(s.Channel).routing)
 	if err != nil {
 		return err
 	}
+	if s.Mode == driver.Auto && s.Tags[driver.TagTopology] != "" {
+		if _, err := b.subscription(ctx, t, q.arn()); err == nil || driver.ClassOf(err) != driver.NotFound {
+			return err
+		}
+	}
 	deadARN := ""
 	if dead != nil {
 		deadARN = dead.arn()
-	}
-	if s.Mode == driver.Verify {
-		return b.verifySubscription(ctx, s, t, q.arn(), deadARN, filter)
 	}
 	return b.subscribe(ctx, t, q.arn(), deadARN, filter)
 }
@@ -308,39 +339,6 @@ func parseRedrive(text string) (p redrivePolicy, ok bool) {
 	}
 	n, err := strconv.Atoi(fmt.Sprint(raw.MaxReceiveCount))
 	return redrivePolicy{raw.DeadLetterTargetArn, n}, err == nil
-}
-
-// missing returns the error for a resource that does not exist and may not be created.
-func missing(s driver.ChannelSpec, kind, name string, found error) error {
-	return &driver.Error{
-		Class: driver.NotFound,
-		Err: fmt.Errorf("channel %s: %s %s does not exist, and Provision is set to verify only: create it, or let "+
-			"Godwit "+
-			"provision it: %w", s.Channel, kind, name, found),
-	}
-}
-
-// verify compares a queue with its specification, for an owner that may not change it.
-func verify(q *queue, s driver.ChannelSpec, wanted map[string]string) error {
-	return differing(s, "queue "+q.name, wanted, func(name, value string) (string, bool) {
-		return q.attributes[name], sameAttribute(name, q.attributes[name], value)
-	})
-}
-
-// differing names every attribute that differs.
-func differing(s driver.ChannelSpec, what string, wanted map[string]string,
-	same func(name, value string) (is string, ok bool),
-) error {
-	var errs []error
-	for _, name := range slices.Sorted(maps.Keys(wanted)) {
-		if is, ok := same(name, wanted[name]); !ok {
-			errs = append(errs, fmt.Errorf("%s is %q and should be %q", name, is, wanted[name]))
-		}
-	}
-	if len(errs) == 0 {
-		return nil
-	}
-	return permanent("channel %s: %s differs, and this only verifies: %w", s.Channel, what, errors.Join(errs...))
 }
 
 func seconds(d time.Duration) string { return strconv.Itoa(int(d / time.Second)) }

@@ -135,11 +135,16 @@ func (b *Backend) create(ctx context.Context, name string, attributes, tags map[
 	return q, true, b.load(ctx, q)
 }
 
-// change sets those attributes of a queue that differ from the specification.
-func (b *Backend) change(ctx context.Context, q *queue, wanted map[string]string) error {
+// change sets those attributes of a queue that differ from the specification; with the mode driver.Declare also those
+// whose change may lose messages.
+func (b *Backend) change(ctx context.Context, q *queue, wanted map[string]string, mode driver.Mode) error {
+	same := sameAttribute
+	if mode == driver.Declare {
+		same = exactlyAttribute
+	}
 	differ := map[string]string{}
 	for name, value := range wanted {
-		if !sameAttribute(name, q.attributes[name], value) {
+		if !same(name, q.attributes[name], value) {
 			differ[name] = value
 		}
 	}

@@ -28,33 +28,6 @@ func subscriptionAttributes(filter, deadARN string) (map[string]string, error) {
 	return wanted, nil
 }
 
-// verifySubscription reports what a subscription lacks.
-func (b *Backend) verifySubscription(ctx context.Context, s driver.ChannelSpec, t *topic, queueARN, deadARN,
-	filter string,
-) error {
-	wanted, err := subscriptionAttributes(filter, deadARN)
-	if err != nil {
-		return err
-	}
-	if filter == everything {
-		wanted["FilterPolicy"] = everything
-	}
-	arn, err := b.subscription(ctx, t, queueARN)
-	if driver.ClassOf(err) == driver.NotFound {
-		return missing(s, "the subscription of", queueARN, err)
-	}
-	if err != nil {
-		return err
-	}
-	out, err := b.sns.GetSubscriptionAttributes(ctx, &sns.GetSubscriptionAttributesInput{SubscriptionArn: &arn}, t.at())
-	if err != nil {
-		return fmt.Errorf("subscription %s: %w", arn, permission(classify(err), "sns:GetSubscriptionAttributes"))
-	}
-	return differing(s, "subscription "+arn, wanted, func(name, value string) (string, bool) {
-		return out.Attributes[name], sameSetting(out.Attributes[name], value)
-	})
-}
-
 // sameSetting compares two values of a subscription attribute as SNS understands them.
 func sameSetting(is, wanted string) bool {
 	return is == wanted || sameJSON(is, wanted) || is == "" && wanted == everything

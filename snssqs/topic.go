@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -94,9 +96,6 @@ func (b *Backend) ensureTopic(ctx context.Context, s driver.ChannelSpec) (t *top
 	if nameErr != nil {
 		return nil, false, nameErr
 	}
-	if s.Mode == driver.Verify {
-		return nil, false, missing(s, "topic", name, err)
-	}
 	if err := b.mistyped(exchange(s.Channel)); err != nil {
 		return nil, false, err
 	}
@@ -116,6 +115,8 @@ func (b *Backend) maintainTopic(ctx context.Context, s driver.ChannelSpec, t *to
 	switch {
 	case !s.Mode.Creates():
 		return nil
+	case s.Owner && s.Mode == driver.Declare && s.Channel.Queue == "":
+		return t.declare(ctx, b, s)
 	case s.Owner:
 		return b.secure(ctx, t)
 	}
@@ -197,22 +198,47 @@ func (b *Backend) createTopic(ctx context.Context, name string, s driver.Channel
 
 // secure makes a topic's policy forbid plain HTTP.
 func (b *Backend) secure(ctx context.Context, t *topic) error {
-	attribute := "Policy"
-	policy, err := merge(t.attributes[attribute], tlsOnly("sns:Publish", t.arn))
+	policy, err := merge(t.attributes["Policy"], tlsOnly("sns:Publish", t.arn))
 	if err != nil {
 		return fmt.Errorf("topic %s: %w", t.name, err)
 	}
-	if sameJSON(t.attributes[attribute], policy) {
-		return nil
+	return t.set(ctx, b.sns, map[string]string{"Policy": policy})
+}
+
+// declare makes a topic and its tags as a topology says.
+func (t *topic) declare(ctx context.Context, b *Backend, s driver.ChannelSpec) error {
+	tags, err := b.topicTags(ctx, t.arn)
+	if err != nil {
+		return err
 	}
-	if _, err := b.sns.SetTopicAttributes(ctx,
-		&sns.SetTopicAttributesInput{
-			TopicArn: &t.arn, AttributeName: &attribute,
-			AttributeValue: &policy,
+	if tags[tagManaged] != managedByGodwit {
+		return notOurs(s.Channel, "topic "+t.name)
+	}
+	wanted, err := topicSettings(s, t)
+	if err == nil {
+		err = t.set(ctx, b.sns, wanted)
+	}
+	if err != nil {
+		return err
+	}
+	return tagTopic(ctx, b.sns, t, tags, b.tags(s, roleExchange))
+}
+
+// set sets those attributes of a topic that differ.
+func (t *topic) set(ctx context.Context, c *sns.Client, wanted map[string]string) error {
+	for _, name := range slices.Sorted(maps.Keys(wanted)) {
+		value := wanted[name]
+		if sameTopicAttribute(name, t.attributes[name], value) {
+			continue
+		}
+		if _, err := c.SetTopicAttributes(ctx, &sns.SetTopicAttributesInput{
+			TopicArn: &t.arn, AttributeName: &name, AttributeValue: &value,
 		}); err != nil {
-		return fmt.Errorf("topic %s: set its policy: %w", t.name, permission(classify(err), "sns:SetTopicAttributes"))
+			return fmt.Errorf("topic %s: set its %s: %w", t.name, strings.ToLower(name),
+				permission(classify(err), "sns:SetTopicAttributes"))
+		}
+		t.attributes[name] = value
 	}
-	t.attributes[attribute] = policy
 	return nil
 }
 

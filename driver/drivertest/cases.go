@@ -15,7 +15,7 @@ func cases() []testCase {
 		sendCases(), receiveCases(), settleCases(), leaseCases(), orderCases(),
 		rejectCases(), repeatCases(), exchangeCases(), largeCases(), provisionCases(), operationsCases(),
 		catalogCases(), rewindCases(),
-		pauseCases(), purgeCases(), removeCases(), snapshotCases(), activityCases(), forwardCases(),
+		pauseCases(), purgeCases(), removeCases(), planCases(), snapshotCases(), activityCases(), forwardCases(),
 		peekCases(), orphansCases(),
 		closeCases(), transformCases(),
 	} {

@@ -47,6 +47,8 @@ type Abilities struct {
 	Pauses      bool // has Operations.Pause
 	Purges      bool // has Operations.Purge
 	Removes     bool // has Operations.Remove
+	Plans       bool // has Operations.Plan
+	Tags        bool // has Operations.Tag
 	Snapshots   bool // has Operations.Snapshot
 	Meters      bool // has Operations.Activity
 	Transforms  bool // is a driver.Transformer

@@ -21,6 +21,8 @@ func operationsComplete(k *kit) {
 		{"Peek", can.Peeks, do.Peek != nil, "", true},
 		{"Return", can.Forwards && can.DeadLetters, do.Return != nil, "", true},
 		{"Purge", can.Purges, do.Purge != nil, "", true},
+		{"Plan", can.Plans, do.Plan != nil, "", true},
+		{"Tag", can.Tags, do.Tag != nil, "Plan", do.Plan != nil},
 		{"Remove", can.Removes, do.Remove != nil, "", true},
 		{"Rewind", can.Rewinds, do.Rewind != nil, "", true},
 		{"Orphans", can.Orphans, do.Orphans != nil, "", true},

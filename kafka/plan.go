@@ -1,0 +1,216 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/kafka/internal/failure"
+)
+
+// Names of resources in differences.
+const (
+	aTopic     = "topic"
+	aDeadTopic = "dead letters"
+	aTier      = "tier"
+	partitions = "partitions"
+)
+
+// planner compares topics with specifications. It changes nothing.
+type planner struct{ b *Backend }
+
+// cluster is what exists: a request for all topics, and one for their configurations.
+type cluster struct {
+	brokers int
+	topics  map[string]topic
+	configs map[string][]kadm.Config
+}
+
+// plan is driver.Operations.Plan.
+func (p planner) plan(ctx context.Context, specs []driver.ChannelSpec) (all []driver.Difference, err error) {
+	if err := p.b.open(); err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, s := range specs {
+		if err := errors.Join(p.b.legal(s.Channel), possible(s), bearable(s, p.b.o.channel(s.Channel))); err != nil {
+			return nil, err
+		}
+		names = append(names, p.b.provisioner.ownTopic(s).name)
+		for _, w := range p.b.provisioner.besides(s, 0) {
+			names = append(names, w.name)
+		}
+	}
+	slices.Sort(names)
+	is, err := p.read(ctx, slices.Compact(names))
+	if err != nil {
+		return nil, err
+	}
+	seen := map[[2]string]bool{} // a topic is part of several specifications
+	for _, s := range specs {
+		for _, d := range p.channel(s, is) {
+			key := [2]string{d.Name, d.Attribute}
+			if !seen[key] {
+				all = append(all, d)
+			}
+			seen[key] = true
+		}
+	}
+	replicas := p.b.o.Replication
+	if replicas > is.brokers && slices.ContainsFunc(all, func(d driver.Difference) bool {
+		return d.Kind == driver.DiffersMissing
+	}) {
+		return nil, failure.Permanent("new topics are to have %d replicas (kafka.Options.Replication), and the cluster "+
+			"has %d brokers: lower it, or add brokers", replicas, is.brokers)
+	}
+	return all, nil
+}
+
+// read reads topics.
+func (p planner) read(ctx context.Context, names []string) (is cluster, err error) {
+	is.topics, is.configs = map[string]topic{}, map[string][]kadm.Config{}
+	if len(names) == 0 {
+		return is, nil
+	}
+	req := kmsg.NewPtrMetadataRequest()
+	for _, name := range names {
+		one := kmsg.NewMetadataRequestTopic()
+		one.Topic = &name
+		req.Topics = append(req.Topics, one)
+	}
+	resp, err := req.RequestWith(ctx, p.b.topics.client)
+	if err != nil {
+		return is, fmt.Errorf("look up %d topics: %w", len(names), failure.Classify(err))
+	}
+	is.brokers = len(resp.Brokers)
+	for _, got := range resp.Topics {
+		switch err := kerr.ErrorForCode(got.ErrorCode); {
+		case got.Topic == nil, errors.Is(err, kerr.UnknownTopicOrPartition):
+		case err != nil:
+			return is, fmt.Errorf("look up topic %s: %w", *got.Topic, failure.Classify(err))
+		default:
+			is.topics[*got.Topic] = topic{name: *got.Topic, partitions: len(got.Partitions)}
+		}
+	}
+	if len(is.topics) == 0 {
+		return is, nil
+	}
+	described, err := p.b.admin.DescribeTopicConfigs(ctx, slices.Sorted(maps.Keys(is.topics))...)
+	if err != nil {
+		return is, fmt.Errorf("read the configuration of topics: %w", failure.Classify(err))
+	}
+	for _, r := range described {
+		if r.Err != nil {
+			return is, fmt.Errorf("read the configuration of topic %s: %w", r.Name, failure.Classify(r.Err))
+		}
+		is.configs[r.Name] = r.Configs
+	}
+	return is, nil
+}
+
+// channel returns the differences of one channel.
+func (p planner) channel(s driver.ChannelSpec, is cluster) []driver.Difference {
+	own := p.b.provisioner.ownTopic(s)
+	d := driver.Difference{Channel: s.Channel, Resource: aTopic, Name: own.name}
+	if s.Channel.Exchange != "" {
+		d.Channel = driver.Channel{Exchange: s.Channel.Exchange, Ordered: s.Channel.Ordered}
+	}
+	all := p.topic(d, s, own, is)
+	n := own.partitions
+	if t, there := is.topics[own.name]; there {
+		n = max(t.partitions, wishedPartitions(&p.b.o, s))
+	}
+	for _, w := range p.b.provisioner.besides(s, n) {
+		d := driver.Difference{Channel: s.Channel, Resource: aDeadTopic, Name: w.name}
+		if w.exactly {
+			d.Resource = aTier
+		}
+		all = append(all, p.topic(d, s, w, is)...)
+	}
+	return all
+}
+
+// topic returns the differences of one topic.
+func (p planner) topic(d driver.Difference, s driver.ChannelSpec, w wish, is cluster) (all []driver.Difference) {
+	t, there := is.topics[w.name]
+	switch {
+	case w.mapped && there:
+		return nil
+	case w.mapped:
+		d.Kind = driver.DiffersForeign
+		d.Note = "it does not exist: kafka.Options.Names maps the channel to it, so create it, or correct the entry"
+		return []driver.Difference{d}
+	case !there:
+		d.To = strconv.Itoa(w.partitions) + " " + partitions
+		return []driver.Difference{d}
+	}
+	wanted := w.partitions
+	if !w.exactly {
+		wanted = wishedPartitions(&p.b.o, s)
+		if d.Resource == aDeadTopic {
+			wanted = 0
+		}
+	}
+	if wanted != 0 && wanted != t.partitions && (w.exactly || s.Mode == driver.Declare) {
+		all = append(all, differentPartitions(d, t.partitions, wanted))
+	}
+	if s.Owner || s.Mode == driver.Verify {
+		all = append(all, differentConfig(d, is.configs[w.name], w)...)
+	}
+	return all
+}
+
+// differentPartitions is a difference in the number of partitions, which can only grow.
+func differentPartitions(d driver.Difference, is, wanted int) driver.Difference {
+	d.Kind, d.Attribute, d.From, d.To = driver.DiffersValue, partitions, strconv.Itoa(is), strconv.Itoa(wanted)
+	if d.Resource == aTopic {
+		d.Risk = "later records of a key may be in another partition than earlier ones, and overtake them"
+	}
+	if is > wanted {
+		d.Kind = driver.DiffersBeyondChange
+		d.Steps = []string{
+			"declare " + d.From + " partitions, because Kafka removes none",
+			"or stop the producers, let the consumers handle what waits, and delete the topic with godwit rm, so that " +
+				"it is created with " + d.To,
+		}
+	}
+	return d
+}
+
+// differentConfig are the settings of a topic that differ. Settings that are not wished for are left alone.
+func differentConfig(d driver.Difference, configs []kadm.Config, w wish) (all []driver.Difference) {
+	d.Kind = driver.DiffersValue
+	for _, key := range slices.Sorted(maps.Keys(w.config)) {
+		d.Attribute, d.From, d.To, d.Risk = key, configOf(configs, key), w.config[key], ""
+		if d.From == d.To {
+			continue
+		}
+		from, err := strconv.ParseInt(d.From, 10, 64)
+		to, toErr := strconv.ParseInt(d.To, 10, 64)
+		if key == "retention.ms" && err == nil && toErr == nil && to >= 0 && (from < 0 || to < from) {
+			d.Risk = "records that are older are deleted, also if they are not handled"
+		}
+		all = append(all, d)
+	}
+	return all
+}
+
+// wishedPartitions is the number of partitions that the options name for the topic of a channel; 0: none.
+func wishedPartitions(o *Options, s driver.ChannelSpec) int {
+	own := o.Channels[s.Channel.String()]
+	if s.Channel.Exchange != "" {
+		own = o.Channels[driver.Channel{Exchange: s.Channel.Exchange}.String()].or(own)
+	}
+	if own.Partitions != 0 {
+		return own.Partitions
+	}
+	return o.Partitions
+}
