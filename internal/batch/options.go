@@ -15,7 +15,8 @@ type Options[T any] struct {
 	Bytes int              // sum of Size in a batch; 0: no limit
 	Size  func(v T) int    // required with Bytes
 	Key   func(v T) string // entries with the same key are sent one after another; nil: in any order
-	// Keyed reports whether an entry has a key. Without one it is sent in any order. nil: with Key, all entries have one.
+	// Keyed reports whether an entry has a key. Without one it is sent in any order. nil: with Key, all entries have
+	// one.
 	Keyed func(v T) bool
 	// Together allows several entries of one key in one batch, in the order in which they were added, but never in two
 	// batches at the same time. An entry that is repeated is then sent after the entries of its batch that succeeded.
