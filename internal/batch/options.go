@@ -7,9 +7,9 @@ import (
 
 // Options configure a Batcher. Send and Done are required.
 //
-// Add calls Size, Key, Keyed and Urgent while it holds the batcher's lock, so they must do nothing but look at their argument.
-// All other functions are called from goroutines of the batcher, without a lock. They may take a lock that a caller of
-// Add holds, and they may call Add.
+// Add calls Size, Key, Keyed and Urgent while it holds the batcher's lock, so they must do nothing but look at their
+// argument. All other functions are called from goroutines of the batcher, without a lock. They may take a lock that a
+// caller of Add holds, and they may call Add.
 type Options[T any] struct {
 	Limit int              // entries in a batch; 0: no limit
 	Bytes int              // sum of Size in a batch; 0: no limit
