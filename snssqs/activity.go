@@ -104,7 +104,7 @@ func (b *Backend) meteredResource(ctx context.Context, ch driver.Channel) (r met
 		address = q.arn()
 	}
 	a, _ := parseARN(address)
-	id, err := b.whoami(ctx)
+	id, err := b.account.whoami(ctx)
 	if err != nil {
 		return r, err
 	}

@@ -38,17 +38,17 @@ type Backend struct {
 	polls        *sqs.Client // long polls, with their own pool of connections
 	sqs          *sqs.Client
 	sns          *sns.Client
-	sts          *sts.Client
+	account      *account
 	tagging      *tagging.Client
 	cloudwatch   *cloudwatch.Client
 	clients      []*http.Client
 	closed       atomic.Bool
 
-	mu       sync.Mutex
-	identity identity                              // set by the first call of whoami
-	queues   map[driver.Channel]*queue             // queues that were found
-	specs    map[driver.Channel]driver.ChannelSpec // what consumers of this process asked for, by channel
-	handed   map[string]*ledger                    // finished messages that others delete, by queue; nil: none
+	mu      sync.Mutex
+	queues  map[driver.Channel]*queue             // queues that were found
+	ensured map[driver.Channel]*queue             // that Ensure has found, for the sender that is opened next
+	specs   map[driver.Channel]driver.ChannelSpec // what consumers of this process asked for, by channel
+	handed  map[string]*ledger                    // finished messages that others delete, by queue; nil: none
 
 	subscribers map[driver.Channel]*subscribers // of the exchanges that producers of this process may create
 }
@@ -74,8 +74,8 @@ func Open(ctx context.Context, o *Options) (*Backend, error) {
 		namespace: namespace(opts.Namespace), names: opts.Names, region: conf.Region, log: opts.Logger,
 		apart: large, attributes: opts.Attributes, attributesOf: opts.AttributesOf, cancelPolls: opts.CancelPolls,
 		envelopes: envelopes{from: opts.EnvelopesFrom}, before: before{opts.BeforeSend, opts.BeforePublish},
-		queues: map[driver.Channel]*queue{}, specs: map[driver.Channel]driver.ChannelSpec{},
-		subscribers: map[driver.Channel]*subscribers{},
+		queues: map[driver.Channel]*queue{}, ensured: map[driver.Channel]*queue{},
+		specs: map[driver.Channel]driver.ChannelSpec{}, subscribers: map[driver.Channel]*subscribers{},
 	}
 	if b.log == nil {
 		b.log = slog.Default()
@@ -104,7 +104,9 @@ func (b *Backend) connect(conf aws.Config, o *Options) {
 	} else {
 		b.sns = sns.NewFromConfig(conf, func(so *sns.Options) { so.HTTPClient = work })
 	}
-	b.sts = sts.NewFromConfig(conf, func(so *sts.Options) { so.HTTPClient = work })
+	b.account = &account{
+		region: b.region, sts: sts.NewFromConfig(conf, func(so *sts.Options) { so.HTTPClient = work }),
+	}
 	b.cloudwatch = cloudwatch.NewFromConfig(conf, func(co *cloudwatch.Options) { co.HTTPClient = work })
 	b.tagging = tagging.NewFromConfig(conf, func(so *tagging.Options) { so.HTTPClient = work })
 }

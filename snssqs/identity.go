@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 )
@@ -11,27 +12,67 @@ import (
 // identity is the part of ARNs that all our names share.
 type identity struct{ partition, region, account string }
 
+// account is the account of the credentials.
+type account struct {
+	region string
+	sts    *sts.Client
+
+	mu     sync.Mutex
+	id     identity // set by the first call of whoami
+	asking *identityCall
+}
+
 // whoami returns the identity, and asks the service only once, because the account of the credentials does not change.
-func (b *Backend) whoami(ctx context.Context) (identity, error) {
-	b.mu.Lock()
-	id := b.identity
-	b.mu.Unlock()
-	if id.account != "" {
-		return id, nil
+func (a *account) whoami(ctx context.Context) (identity, error) {
+	a.mu.Lock()
+	if a.id.account != "" {
+		defer a.mu.Unlock()
+		return a.id, nil
 	}
-	out, err := b.sts.GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
+	call := a.asking
+	if call == nil {
+		call = &identityCall{done: make(chan struct{})}
+		a.asking = call
+		a.mu.Unlock()
+		return a.ask(ctx, call)
+	}
+	a.mu.Unlock()
+	select {
+	case <-call.done:
+		if call.failed {
+			return a.whoami(ctx) // the other caller's context may have ended
+		}
+		return call.id, nil
+	case <-ctx.Done():
+		return identity{}, fmt.Errorf("find out the AWS account: %w", context.Cause(ctx))
+	}
+}
+
+// identityCall is a call of GetCallerIdentity that several callers wait for.
+type identityCall struct {
+	done   chan struct{} // closed when the fields below are set
+	id     identity
+	failed bool
+}
+
+func (a *account) ask(ctx context.Context, call *identityCall) (identity, error) {
+	out, err := a.sts.GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
+	if err == nil {
+		call.id = identity{partition: "aws", region: a.region, account: deref(out.Account)}
+		if parts := strings.SplitN(deref(out.Arn), ":", 3); len(parts) == 3 && parts[1] != "" {
+			call.id.partition = parts[1]
+		}
+	}
+	call.failed = err != nil
+	a.mu.Lock()
+	a.id, a.asking = call.id, nil
+	a.mu.Unlock()
+	close(call.done)
 	if err != nil {
 		return identity{}, fmt.Errorf("find out the AWS account: %w",
 			permission(classify(err), "sts:GetCallerIdentity"))
 	}
-	id = identity{partition: "aws", region: b.region, account: deref(out.Account)}
-	if parts := strings.SplitN(deref(out.Arn), ":", 3); len(parts) == 3 && parts[1] != "" {
-		id.partition = parts[1]
-	}
-	b.mu.Lock()
-	b.identity = id
-	b.mu.Unlock()
-	return id, nil
+	return call.id, nil
 }
 
 func (id identity) arn(service, name string) string {

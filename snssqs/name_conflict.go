@@ -17,31 +17,46 @@ func (b *Backend) nameConflict(ctx context.Context, ch driver.Channel) error {
 	}
 	other := ch
 	other.Ordered = !ch.Ordered
+	queue, topic := b.queueThere, b.topicThere
+	var lookups []lookup
 	if ch.Exchange == "" {
-		if there, err := b.queueThere(ctx, other); there || err != nil {
-			return cmp.Or(err, disagree(ch, other, "queue", b.namespace.join([]string{ch.Queue}, other.Ordered)))
-		}
-		for _, ordered := range []bool{false, true} {
-			as := driver.Channel{Exchange: ch.Queue, Ordered: ordered}
-			if there, err := b.topicThere(ctx, as); there || err != nil {
-				return cmp.Or(err, permanent("channel %s: topic %s exists, so %s is an exchange: "+
-					"its queues are named %s.NAME, and all of them %s",
-					ch, b.namespace.join([]string{ch.Queue}, ordered), as, ch.Queue, as))
-			}
-		}
-		return nil
-	}
-	if there, err := b.topicThere(ctx, other); there || err != nil {
-		return cmp.Or(err, disagree(ch, other, "topic", b.namespace.join([]string{ch.Exchange}, other.Ordered)))
+		lookups = append(lookups, lookup{
+			queue, other, disagree(ch, other, "queue", b.namespace.join([]string{ch.Queue}, other.Ordered)),
+		})
+	} else {
+		lookups = append(lookups, lookup{
+			topic, other, disagree(ch, other, "topic", b.namespace.join([]string{ch.Exchange}, other.Ordered)),
+		})
 	}
 	for _, ordered := range []bool{false, true} {
-		as := driver.Channel{Queue: ch.Exchange, Ordered: ordered}
-		if there, err := b.queueThere(ctx, as); there || err != nil {
-			return cmp.Or(err, permanent("channel %s: queue %s exists, so %s is a one-to-one channel "+
-				"and %s cannot be an exchange", ch, b.namespace.join([]string{ch.Exchange}, ordered), as, exchange(ch)))
+		if ch.Exchange == "" {
+			as := driver.Channel{Exchange: ch.Queue, Ordered: ordered}
+			lookups = append(lookups, lookup{topic, as, permanent("channel %s: topic %s exists, so %s is an exchange: "+
+				"its queues are named %s.NAME, and all of them %s", ch, b.namespace.join([]string{ch.Queue}, ordered),
+				as, ch.Queue, as)})
+		} else {
+			as := driver.Channel{Queue: ch.Exchange, Ordered: ordered}
+			lookups = append(lookups, lookup{queue, as, permanent("channel %s: queue %s exists, so %s is a one-to-one "+
+				"channel and %s cannot be an exchange", ch, b.namespace.join([]string{ch.Exchange}, ordered), as,
+				exchange(ch))})
 		}
 	}
-	return nil
+	errs := make([]error, len(lookups))
+	_ = concurrently(len(lookups), len(lookups), func(i int) error {
+		there, err := lookups[i].there(ctx, lookups[i].as)
+		if errs[i] = err; there {
+			errs[i] = lookups[i].conflict
+		}
+		return nil // the first one is reported, not the one that is answered first
+	})
+	return cmp.Or(errs...)
+}
+
+// lookup asks whether something exists that excludes a channel.
+type lookup struct {
+	there    func(context.Context, driver.Channel) (bool, error)
+	as       driver.Channel
+	conflict error // if it exists
 }
 
 func disagree(ch, other driver.Channel, kind, name string) error {

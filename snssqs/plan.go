@@ -50,7 +50,7 @@ func (p planner) plan(ctx context.Context, specs []driver.ChannelSpec) ([]driver
 	if slices.ContainsFunc(specs, func(s driver.ChannelSpec) bool {
 		return s.Channel.Exchange != "" || s.Mode == driver.Declare
 	}) {
-		id, err := b.whoami(ctx)
+		id, err := b.account.whoami(ctx)
 		if err != nil {
 			return nil, err
 		}

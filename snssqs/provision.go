@@ -146,17 +146,30 @@ func (b *Backend) ensureQueues(ctx context.Context, s driver.ChannelSpec) (err e
 			return err
 		}
 	}
-	wanted := s
-	var dead *queue
+	letters := s
+	letters.Channel.DeadLetter = true
+	var q, dead *queue
+	var topology string
+	n := 1
 	if s.Owner && !s.NoDeadLetters {
-		wanted.Channel.DeadLetter = true
-		if dead, _, err = b.ensureQueue(ctx, wanted, roleDeadLetters, t); err != nil {
-			return err
-		}
+		n = 2
 	}
-	q, topology, err := b.ensureQueue(ctx, s, roleQueue, t)
-	if err != nil || !s.Owner {
+	err = concurrently(n, n, func(i int) (err error) {
+		if i == 0 {
+			q, topology, err = b.ensureQueue(ctx, s, roleQueue, t)
+		} else {
+			dead, _, err = b.ensureQueue(ctx, letters, roleDeadLetters, t)
+		}
 		return err
+	})
+	if err != nil {
+		return err
+	}
+	if !s.Owner {
+		b.mu.Lock()
+		b.ensured[s.Channel] = q
+		b.mu.Unlock()
+		return nil
 	}
 	if topology != "" {
 		s = b.declared(ctx, s, topology)
@@ -202,7 +215,7 @@ func (b *Backend) ensureQueue(ctx context.Context, s driver.ChannelSpec, role st
 	if err != nil {
 		return nil, "", err
 	}
-	q, err = b.find(ctx, name)
+	q, tags, err := b.findTagged(ctx, name, s.Owner)
 	made := false
 	if driver.ClassOf(err) == driver.NotFound {
 		if err := b.mistyped(s.Channel); err != nil {
@@ -213,15 +226,14 @@ func (b *Backend) ensureQueue(ctx context.Context, s driver.ChannelSpec, role st
 			return nil, "", err
 		}
 		q, made, err = b.create(ctx, name, wanted, b.tags(s, role))
+		if err == nil && !made && s.Owner {
+			tags, err = tagsOf(ctx, b.sqs, q)
+		}
 	}
 	if err != nil || !s.Owner && (!made || q.policy() != "") {
 		return q, "", err // a queue with a policy is one that its owner has created in the meantime
 	}
-	var tags map[string]string
 	if !made {
-		if tags, err = tagsOf(ctx, b.sqs, q); err != nil {
-			return nil, "", err
-		}
 		switch {
 		case s.Mode == driver.Declare && tags[tagManaged] != managedByGodwit:
 			return nil, "", notOurs(s.Channel, "queue "+q.name)
@@ -249,7 +261,7 @@ func (b *Backend) permit(ctx context.Context, wanted map[string]string, name str
 	if t == nil || t.foreign {
 		return nil
 	}
-	id, err := b.whoami(ctx)
+	id, err := b.account.whoami(ctx)
 	if err != nil {
 		return err
 	}

@@ -87,6 +87,28 @@ func (b *Backend) find(ctx context.Context, name string) (*queue, error) {
 	return q, b.load(ctx, q)
 }
 
+// findTagged is find with the queue's tags, if they are wanted, which are read at the same time as its attributes.
+func (b *Backend) findTagged(ctx context.Context, name string, wanted bool) (*queue, map[string]string, error) {
+	if !wanted {
+		q, err := b.find(ctx, name)
+		return q, nil, err
+	}
+	url, err := b.url(ctx, name)
+	if err != nil {
+		return nil, nil, err
+	}
+	q := &queue{name: name, url: url}
+	var tags map[string]string
+	err = concurrently(2, 2, func(i int) (err error) {
+		if i == 0 {
+			return b.load(ctx, q)
+		}
+		tags, err = tagsOf(ctx, b.sqs, q)
+		return err
+	})
+	return q, tags, err
+}
+
 func (b *Backend) url(ctx context.Context, name string) (string, error) {
 	out, err := b.sqs.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: &name})
 	if err != nil {

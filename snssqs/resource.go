@@ -156,7 +156,7 @@ func (b *Backend) foreignTopic(ctx context.Context, r Resource) (*topic, error) 
 		t.name, t.region = a.name, a.region
 		return t, nil
 	}
-	id, err := b.whoami(ctx)
+	id, err := b.account.whoami(ctx)
 	t.arn = id.arn("sns", r.Topic)
 	return t, err
 }

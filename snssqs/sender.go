@@ -46,9 +46,15 @@ func (b *Backend) Sender(ctx context.Context, to driver.Channel) (driver.Sender,
 	if to.Queue == "" {
 		return b.publisher(ctx, to)
 	}
-	q, err := b.queueOf(ctx, to)
-	if err != nil {
-		return nil, err
+	b.mu.Lock()
+	q := b.ensured[to]
+	delete(b.ensured, to)
+	b.mu.Unlock()
+	if q == nil {
+		var err error
+		if q, err = b.queueOf(ctx, to); err != nil {
+			return nil, err
+		}
 	}
 	return b.queueSender(ctx, to, q)
 }

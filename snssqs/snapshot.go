@@ -169,7 +169,7 @@ func (b *Backend) Restore(ctx context.Context, data []byte) (r driver.Restored, 
 
 // here returns an error for a snapshot of another account, region or namespace.
 func (b *Backend) here(ctx context.Context, s *snapshot) error {
-	id, err := b.whoami(ctx)
+	id, err := b.account.whoami(ctx)
 	if err != nil {
 		return err
 	}

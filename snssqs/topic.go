@@ -64,7 +64,7 @@ func (b *Backend) topicOf(ctx context.Context, ch driver.Channel) (*topic, error
 }
 
 func (b *Backend) topicNamed(ctx context.Context, name string) (*topic, error) {
-	id, err := b.whoami(ctx)
+	id, err := b.account.whoami(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +100,7 @@ func (b *Backend) ensureTopic(ctx context.Context, s driver.ChannelSpec) (t *top
 		return nil, false, err
 	}
 	if s.Owner && s.Again {
-		id, err := b.whoami(ctx)
+		id, err := b.account.whoami(ctx)
 		return &topic{name: name, arn: id.arn("sns", name)}, false, err
 	}
 	if t, err = b.makeTopic(ctx, s, name); err != nil {
