@@ -63,6 +63,45 @@ func TestHealthAsOfLocalStack(t *testing.T) {
 	}
 }
 
+// Pages about SNS and about the server, as LocalStack has them. Other paths that begin with an underscore name no bucket.
+func TestPagesAsOfLocalStack(t *testing.T) {
+	f := newFixture(t, nil)
+	path := seedFile(t, `{"topics": [{"name": "events", "subscriptions": [{"endpoint": "+4912345", "protocol": "sms"},
+		{"endpoint": "a@example.com", "protocol": "email"}]}]}`)
+	if err := f.server.Plant(t.Context(), path); err != nil {
+		t.Fatal(err)
+	}
+	publish(t, f.server, "events", "Hello")
+	pending := f.server.SNS().Pending()
+	if len(pending) != 1 {
+		t.Fatalf("pending subscriptions: %+v", pending)
+	}
+	for _, c := range []struct {
+		page   string
+		status int
+		want   string
+	}{
+		{"/_localstack/info", 200, `"edition": "godwit"`},
+		{"/_localstack/init", 200, `"READY": true`},
+		{"/_localstack/init/ready", 200, `"completed": true`},
+		{"/_aws/sns/sms-messages", 200, `"Message": "Hello"`},
+		{"/_aws/sns/sms-messages?phoneNumber=%2B4912345", 200, `"PhoneNumber": "+4912345"`},
+		{"/_aws/sns/sms-messages?region=eu-west-1", 200, `"sms_messages": {}`},
+		{"/_aws/sns/platform-endpoint-messages", 200, `"platform_endpoint_messages": {}`},
+		{"/_aws/sns/subscription-tokens/" + pending[0].ARN, 200, pending[0].Token},
+		{"/_aws/sns/subscription-tokens/arn:aws:sns:us-east-1:000000000000:events:none", 404, "no subscription"},
+		{"/_aws/ses", 404, "/_aws/sqs/messages"},
+		{"/_localstack/diagnose", 404, "there is no page /_localstack/diagnose"},
+	} {
+		if status, body := fetch(t, f.server, "GET", c.page); status != c.status || !strings.Contains(body, c.want) {
+			t.Errorf("%s: %d %s", c.page, status, body)
+		}
+	}
+	if status, body := fetch(t, f.server, "POST", "/_localstack/info"); status != 405 {
+		t.Errorf("POST: %d %s", status, body)
+	}
+}
+
 // /_aws/sqs/messages lists messages as ReceiveMessage would, and receives none: by parameter, by path, in JSON, and for
 // an unmodified client.
 func TestMessagesAsOfLocalStack(t *testing.T) {

@@ -35,6 +35,7 @@ import (
 //	GET  /_localaws/buckets/NAME/objects    every object of a bucket; ?prefix= selects
 //	POST /_localaws/advance?d=1h            moves the clock
 //	POST /_localaws/reset                   empties the server; ?seed=1 creates the seed again
+//	POST /_localaws/seed                    reads the seed files again, and creates what is new in them
 //	POST /_localaws/stop                    ends the process, if Options.Stop is set
 //
 // Tools for LocalStack find /_localstack/health, and /health, and may list messages under /_aws/sqs/messages.
@@ -78,6 +79,7 @@ func (s *Server) ownRoutes() *http.ServeMux {
 	}
 	m.HandleFunc("POST "+ownPrefix+"advance", s.advance)
 	m.HandleFunc("POST "+ownPrefix+"reset", s.reset)
+	m.HandleFunc("POST "+ownPrefix+"seed", s.reseed)
 	if s.opts.Stop != nil {
 		m.HandleFunc("POST "+StopPath, func(w http.ResponseWriter, _ *http.Request) {
 			respond(w, http.StatusOK, map[string]string{"status": "stopping"})
@@ -99,6 +101,15 @@ func (s *Server) reset(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusBadRequest, "seed=%q is neither 1 nor 0", seed)
 		return
 	}
+	s.plantAgain(w, r, s.Reset, "the server is empty, and its seed was not created: %v")
+}
+
+// reseed reads the seed files again.
+func (s *Server) reseed(w http.ResponseWriter, r *http.Request) {
+	s.plantAgain(w, r, func() {}, "not all of the seed was created: %v")
+}
+
+func (s *Server) plantAgain(w http.ResponseWriter, r *http.Request, before func(), failed string) {
 	s.mu.Lock()
 	planted := s.planted
 	s.mu.Unlock()
@@ -106,10 +117,10 @@ func (s *Server) reset(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusConflict, "there is no seed file: start the server with one (godwit local --seed)")
 		return
 	}
-	s.Reset()
+	before()
 	for _, path := range planted {
 		if err := s.plant(r.Context(), path); err != nil {
-			refuse(w, http.StatusInternalServerError, "the server is empty, and its seed was not created: %v", err)
+			refuse(w, http.StatusInternalServerError, failed, err)
 			return
 		}
 	}

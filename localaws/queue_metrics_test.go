@@ -246,7 +246,8 @@ func TestMetricsOfFIFO(t *testing.T) {
 func TestTopicMetrics(t *testing.T) {
 	bubble(t, func(t *testing.T, server *localaws.Server, c *cloudwatch.Client) {
 		newAlerts(t, server, c)
-		plant(t, server, `{"queues": [{"name": "closed"}], "topics": [{"name": "events", "subscriptions": [
+		plant(t, server, `{"queues": [{"name": "closed", "attributes": {"Policy": {"Version": "2012-10-17",
+			"Statement": [{"Effect": "Deny", "Principal": "*", "Action": "*", "Resource": "*"}]}}}], "topics": [{"name": "events", "subscriptions": [
 			{"queue": "alerts", "attributes": {"FilterPolicy": {"kind": ["a"]}}}, {"queue": "closed"}]}]}`)
 		m := newMeters(t, server)
 		for range 2 {

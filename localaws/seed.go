@@ -100,10 +100,10 @@ type seedNotification struct {
 // Attributes are AWS's own. Their values may be strings, numbers, booleans, or JSON where AWS expects JSON in a string.
 // A name that ends in .fifo creates a FIFO queue or topic. Queues are created first, in any order, then topics, then
 // buckets, then alarms. A subscription has a queue or an endpoint, which is a URL, or that of a protocol ("protocol":
-// "email"). Endpoints of subscriptions confirm at the first address that Listen opened. A notification names a queue or
-// a topic, whose policy must allow S3; if it has no policy of its own, it gets one that does. Each of them may have an
-// account and a region; without, they are those of the options. Names in it mean the same account and region; a queue
-// or topic elsewhere is named by its ARN. The attributes of an alarm are the parameters of PutMetricAlarm, with the
+// "email"). Endpoints of subscriptions confirm at the first address that Listen opened. A queue that
+// subscriptions and notifications name, and that has no policy of its own, gets one that lets these topics and buckets
+// send to it; so does a topic of notifications. Each of them may have an account and a region; without, they are those
+// of the options. Names in it mean the same account and region; a queue or topic elsewhere is named by its ARN. The attributes of an alarm are the parameters of PutMetricAlarm, with the
 // types of its JSON; topics are those that it publishes to when it becomes ALARM. An error names the line and the
 // field.
 //
@@ -140,6 +140,9 @@ func (s *Server) plant(ctx context.Context, path string) error {
 		if err := s.plantDeadLetters(q.value); err != nil {
 			return f.at(q.offset, "queue %q: %w", q.value.Name, err)
 		}
+	}
+	if err := content.admitGuests(s); err != nil {
+		return fmt.Errorf("localaws: %s: %w", path, err)
 	}
 	for _, t := range topics {
 		in, err := s.seeded(t.value.seedPlace)
@@ -205,11 +208,9 @@ func (s *Server) plantBucket(b seedBucket) error {
 	return s.s3.Plant(seed)
 }
 
-// destination returns the ARN of a notification's queue or topic, and gives it a policy if it has none of its own. A
-// name means the bucket's place.
+// destination returns the ARN of a notification's queue or topic, and gives a topic a policy if it has none of its own.
+// A name means the bucket's place.
 func (s *Server) destination(n seedNotification, in *services, bucketARN string) (string, error) {
-	const policy = `{"Version":"2012-10-17","Statement":[{"Effect":"Allow","Principal":{"Service":"s3.amazonaws.com"},` +
-		`"Action":"%s","Resource":"%s","Condition":{"ArnEquals":{"aws:SourceArn":"%s"}}}]}`
 	switch {
 	case (n.Queue == "") == (n.Topic == ""):
 		return "", errors.New("a notification has either queue or topic")
@@ -218,7 +219,8 @@ func (s *Server) destination(n seedNotification, in *services, bucketARN string)
 		if !strings.HasPrefix(arn, "arn:") {
 			arn = in.at.ARN("sns", arn)
 		}
-		return arn, s.places.named(arn).sns.AdmitByDefault(arn, fmt.Sprintf(policy, "sns:Publish", arn, bucketARN))
+		return arn, s.places.named(arn).sns.AdmitByDefault(arn,
+			policyOf(permission{s3Principal, "sns:Publish", arn, []string{bucketARN}}))
 	}
 	if strings.HasPrefix(n.Queue, "arn:") {
 		in = s.places.named(n.Queue)
@@ -226,10 +228,6 @@ func (s *Server) destination(n seedNotification, in *services, bucketARN string)
 	q := in.sqs.Queue(n.Queue)
 	if q == nil {
 		return "", fmt.Errorf("queue %q does not exist", n.Queue)
-	}
-	if !q.HasPolicy() {
-		text := fmt.Sprintf(policy, "sqs:SendMessage", q.ARN(), bucketARN)
-		return q.ARN(), in.sqs.Configure(q.Name(), map[string]string{"Policy": text})
 	}
 	return q.ARN(), nil
 }

@@ -77,7 +77,7 @@ func TestPlantMakesWhatTheFileSays(t *testing.T) {
 		t.Error(err)
 	}
 	if n := f.server.SQS().Queue("orders").Model().Stats().Visible; n != 1 {
-		t.Errorf("orders has %d messages, want the event of the put; the topic's queue forbids the topic", n)
+		t.Errorf("orders has %d messages, want the event of the put; the filter drops that of the delete", n)
 	}
 	if topics := f.server.SNS().Topics(); len(topics) != 2 ||
 		len(topics[0].Subscriptions)+len(topics[1].Subscriptions) != 1 {
@@ -138,5 +138,45 @@ func TestPlantSaysLineAndField(t *testing.T) {
 	f := newFixture(t, nil)
 	if err := f.server.Plant(t.Context(), "/nowhere/seed.json"); err == nil {
 		t.Error("a missing file: no error")
+	}
+}
+
+// The deliveries that a seed names arrive, from several topics and a bucket to one queue, and at queues elsewhere. A
+// queue with a policy of its own keeps it.
+func TestASeedMeansItsDeliveries(t *testing.T) {
+	f := newFixture(t, nil)
+	policy := `{"Version":"2012-10-17","Statement":[{"Effect":"Deny","Principal":"*","Action":"sqs:*","Resource":"*"}]}`
+	path := seedFile(t, `{
+	  "queues": [{"name": "orders"}, {"name": "closed", "attributes": {"Policy": `+policy+`}},
+	    {"name": "far", "region": "eu-west-1"}],
+	  "topics": [
+	    {"name": "events", "subscriptions": [{"queue": "orders"}, {"queue": "closed"},
+	      {"queue": "arn:aws:sqs:eu-west-1:000000000000:far"}]},
+	    {"name": "news", "subscriptions": [{"endpoint": "arn:aws:sqs:us-east-1:000000000000:orders", "protocol": "sqs"}]}
+	  ],
+	  "buckets": [{"name": "uploads", "notifications": [{"queue": "orders", "events": ["s3:ObjectCreated:*"]}]}]
+	}`)
+	for range 2 { // repeating it is allowed
+		if err := f.server.Plant(t.Context(), path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	publish(t, f.server, "events", "Hello")
+	publish(t, f.server, "news", "Hello")
+	if _, err := bucketClient(f.server, true).PutObject(f.ctx, &s3.PutObjectInput{
+		Bucket: aws.String("uploads"), Key: aws.String("a"),
+	}); err != nil {
+		t.Error(err)
+	}
+	for name, want := range map[string]int{"orders": 3, "closed": 0} {
+		if n := f.server.SQS().Queue(name).Model().Stats().Visible; n != want {
+			t.Errorf("%s has %d messages, want %d", name, n, want)
+		}
+	}
+	if n := f.server.In("000000000000", "eu-west-1").SQS().Queue("far").Model().Stats().Visible; n != 1 {
+		t.Errorf("the queue in another region has %d messages", n)
+	}
+	if got := f.server.SQS().Queue("closed").Attributes()["Policy"]; got != policy {
+		t.Errorf("a queue's own policy became %s", got)
 	}
 }

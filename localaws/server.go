@@ -263,8 +263,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case isOwn(r.URL.Path):
 		s.serveOwn(w, r)
-	case s.isCompatible(r):
-		s.serveCompatible(w, r)
+	case localstack{s}.has(r):
+		localstack{s}.ServeHTTP(w, r)
 	case strings.HasPrefix(r.URL.Path, sns.CertificatePrefix):
 		s.carrier.ServeCertificate(w, r)
 	case isS3Control(r):

@@ -26,7 +26,7 @@ func (q queuesOfTopics) Deliver(queueARN, topicARN string, m sns.QueueMessage) e
 			in.Attributes[name] = queue.Attribute{Type: a.Type, Text: a.Text, Binary: a.Binary}
 		}
 	}
-	from := sqs.Principal{Service: "sns.amazonaws.com", SourceARN: topicARN}
+	from := sqs.Principal{Service: snsPrincipal, SourceARN: topicARN}
 	if at, ok := wire.PlaceOf(topicARN); ok {
 		from.Account = at.Account
 	}

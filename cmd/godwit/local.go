@@ -8,9 +8,12 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/godwitmq/godwit/cmd/godwit/internal/boot"
 	"github.com/godwitmq/godwit/cmd/godwit/internal/detach"
 	"github.com/godwitmq/godwit/cmd/godwit/internal/faults"
 	"github.com/godwitmq/godwit/localaws"
@@ -24,11 +27,13 @@ type localOptions struct {
 	addr      string
 	account   string
 	region    string
-	single    bool   // one region for every request
-	seed      string // a file; "": nothing is created
-	random    uint64 // the seed of ids and receipt handles; 0: a random one
-	kafka     string // an address; "": no Kafka
-	kafkaData string // a folder; "": Kafka in memory
+	single    bool     // one region for every request
+	seed      string   // a file; "": nothing is created
+	init      []string // folders of seeds and scripts
+	initMust  bool     // a seed or script that fails ends the command
+	random    uint64   // the seed of ids and receipt handles; 0: a random one
+	kafka     string   // an address; "": no Kafka
+	kafkaData string   // a folder; "": Kafka in memory
 
 	hosts, origins, endpoints []string // what is allowed in addition to this machine
 
@@ -88,6 +93,10 @@ func newLocal() *cobra.Command {
 			"Other requests work in the region that they are signed for")
 	f.BoolVar(&o.single, "single-region", false, "let every request work in --region, whatever it is signed for")
 	f.StringVar(&o.seed, "seed", "", "a JSON `file` of queues, topics, subscriptions, buckets, and topics of Kafka, to create at start")
+	f.StringArrayVar(&o.init, "init", nil,
+		"a `folder` of seeds (.json) and executable scripts, which run in the order of their names, with the exports\n"+
+			"set, before the server is ready; may be repeated")
+	f.BoolVar(&o.initMust, "init-must", false, "end if a seed or script of --init fails, instead of telling it")
 	f.Uint64Var(&o.random, "random-seed", 0,
 		"the `number` that determines ids and receipt handles; 0 chooses one and prints it")
 	f.StringArrayVar(&o.hosts, "allow-host", nil,
@@ -119,7 +128,7 @@ func newLocal() *cobra.Command {
 		"`host:port` to serve Kafka on; without a host on loopback, port 0 chooses a free one")
 	f.StringVar(&o.kafkaData, "kafka-data", "",
 		"the `folder` for Kafka's data, which only its owner can read")
-	cmd.AddCommand(newLocalStop())
+	cmd.AddCommand(newLocalStop(), newLocalPing())
 	return cmd
 }
 
@@ -127,6 +136,11 @@ func newLocal() *cobra.Command {
 func (o *localOptions) server(errOut io.Writer) (*localaws.Server, error) {
 	if _, _, err := net.SplitHostPort(o.addr); err != nil {
 		return nil, fmt.Errorf("--addr %q is not of the form host:port, like %s", o.addr, defaultAddr)
+	}
+	for _, path := range o.init {
+		if info, err := os.Stat(path); err != nil || !info.IsDir() {
+			return nil, fmt.Errorf("--init %s is not a folder", path)
+		}
 	}
 	rules, err := faults.New(o.latencies, o.failures, o.random)
 	if err != nil {
@@ -176,6 +190,12 @@ func (o *localOptions) run(ctx context.Context, server *localaws.Server, out, er
 	} else if topics, broken := o.kafkaSeed(); broken != nil || len(topics) > 0 {
 		fmt.Fprintln(errOut, "warning: the topics of Kafka in the seed file are not created without --kafka")
 	}
+	for _, path := range o.init {
+		folder := boot.Folder{Path: path, Plant: server.Plant, Env: variables(exports), Out: errOut}
+		if err := folder.Run(ctx); err != nil && o.initMust {
+			return fmt.Errorf("--init: %w", err)
+		}
+	}
 	if _, err := io.WriteString(out, exports); err != nil {
 		return err
 	}
@@ -190,9 +210,18 @@ func (o *localOptions) run(ctx context.Context, server *localaws.Server, out, er
 
 // exports returns the shell commands that point AWS clients at the server.
 func (o *localOptions) exports(addr net.Addr) string {
-	return fmt.Sprintf("export AWS_ENDPOINT_URL=%s\nexport AWS_REGION=%s\nexport AWS_ACCESS_KEY_ID=local\nexport "+
-		"AWS_SECRET_ACCESS_KEY=local\n",
-		endpoint(addr), o.region)
+	// boto3 and the command aws read only AWS_DEFAULT_REGION.
+	return fmt.Sprintf("export AWS_ENDPOINT_URL=%s\nexport AWS_REGION=%s\nexport AWS_DEFAULT_REGION=%s\n"+
+		"export AWS_ACCESS_KEY_ID=local\nexport AWS_SECRET_ACCESS_KEY=local\n", endpoint(addr), o.region, o.region)
+}
+
+// variables returns the variables that exports set.
+func variables(exports string) (env []string) {
+	for line := range strings.Lines(exports) {
+		line, _, _ = strings.Cut(strings.TrimPrefix(strings.TrimSpace(line), "export "), " #")
+		env = append(env, line)
+	}
+	return env
 }
 
 // endpoint returns the URL by which this machine reaches the address; an address for all interfaces cannot be dialled.

@@ -25,7 +25,7 @@ func TestLocalDetachAndStop(t *testing.T) {
 	if status != exitDone {
 		t.Fatalf("status %d: %s", status, &errOut)
 	}
-	found := regexp.MustCompile(`export AWS_ENDPOINT_URL=(http://\S+)\nexport AWS_REGION=eu-west-1\n`).
+	found := regexp.MustCompile(`export AWS_ENDPOINT_URL=(http://\S+)\nexport AWS_REGION=eu-west-1\nexport AWS_DEFAULT_REGION=eu-west-1\n`).
 		FindStringSubmatch(out.String())
 	if found == nil {
 		t.Fatalf("exports %q, errors %q", &out, &errOut)
@@ -53,6 +53,9 @@ func TestLocalDetachAndStop(t *testing.T) {
 	t.Setenv("AWS_ENDPOINT_URL", endpoint)
 	out.Reset()
 	errOut.Reset()
+	if status := run(ctx, []string{"local", "ping"}, &out, &errOut); status != exitDone || out.Len()+errOut.Len() > 0 {
+		t.Errorf("ping: status %d: %s%s", status, &out, &errOut)
+	}
 	if status := run(ctx, []string{"local", "stop"}, &out, &errOut); status != exitDone {
 		t.Fatalf("stop: status %d: %s", status, &errOut)
 	}
@@ -60,6 +63,9 @@ func TestLocalDetachAndStop(t *testing.T) {
 	if answer, err := http.Get(endpoint + "/_localaws/health"); err == nil {
 		answer.Body.Close()
 		t.Error("it answers after stop")
+	}
+	if status := run(ctx, []string{"local", "ping"}, &out, &errOut); status != exitFailed {
+		t.Errorf("ping without a server: status %d: %s", status, &errOut)
 	}
 	if status := run(ctx, []string{"local", "stop"}, &out, &errOut); status != exitFailed ||
 		!strings.Contains(errOut.String(), "no `godwit local` answers") {

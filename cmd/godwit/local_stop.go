@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,18 +26,48 @@ func newLocalStop() *cobra.Command {
 		Long: "End a `godwit local` that runs on this machine, and wait until it has ended.\n\n" +
 			"Without --endpoint it is the one of AWS_ENDPOINT_URL, or of " + defaultAddr + ".",
 		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return stopLocal(cmd.Context(), localEndpoint(endpoint)) },
+	}
+	cmd.Flags().StringVar(&endpoint, "endpoint", "", "the `URL` of the server")
+	return cmd
+}
+
+// pingWithin is how long a server may take to answer.
+const pingWithin = 5 * time.Second
+
+func newLocalPing() *cobra.Command {
+	endpoint := ""
+	cmd := &cobra.Command{
+		Use:   "ping",
+		Short: "Ask whether a `godwit local` is ready, for health checks of containers",
+		Long: "Ask whether a `godwit local` is ready, for health checks of containers. It prints nothing.\n\n" +
+			"Without --endpoint it is the one of AWS_ENDPOINT_URL, or of " + defaultAddr + ".",
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if endpoint == "" {
-				endpoint = os.Getenv("AWS_ENDPOINT_URL")
+			ctx, cancel := context.WithTimeout(cmd.Context(), pingWithin)
+			defer cancel()
+			at := localEndpoint(endpoint)
+			status, err := ask(ctx, http.MethodGet, at+healthPage)
+			switch {
+			case err != nil:
+				return fmt.Errorf("no `godwit local` answers (--endpoint names another): %w", err)
+			case status != http.StatusOK:
+				return fmt.Errorf("the server at %s is not `godwit local`: it answered %d", at, status)
 			}
-			if endpoint == "" {
-				endpoint = "http://" + defaultAddr
-			}
-			return stopLocal(cmd.Context(), strings.TrimSuffix(endpoint, "/"))
+			return nil
 		},
 	}
 	cmd.Flags().StringVar(&endpoint, "endpoint", "", "the `URL` of the server")
 	return cmd
+}
+
+// healthPage is the page of the server's health.
+const healthPage = "/_localaws/health"
+
+// localEndpoint is the URL of a server: that of the flag, of the environment, or of the default address.
+func localEndpoint(flag string) string {
+	at := cmp.Or(flag, os.Getenv("AWS_ENDPOINT_URL"), "http://"+defaultAddr)
+	return strings.TrimSuffix(at, "/")
 }
 
 // stopLocal asks a server to end, and waits until nothing listens there any more.
@@ -58,7 +89,7 @@ func stopLocal(ctx context.Context, endpoint string) error {
 			return fmt.Errorf("the server at %s has not ended within %v", endpoint, stopWithin)
 		case <-tick.C:
 		}
-		if _, err := ask(ctx, http.MethodGet, endpoint+"/_localaws/health"); err != nil && ctx.Err() == nil {
+		if _, err := ask(ctx, http.MethodGet, endpoint+healthPage); err != nil && ctx.Err() == nil {
 			return nil
 		}
 	}

@@ -35,14 +35,14 @@ func TestLocalServesUntilStopped(t *testing.T) {
 	}()
 	exports := map[string]string{}
 	lines := bufio.NewScanner(out)
-	for len(exports) < 4 && lines.Scan() {
+	for len(exports) < 5 && lines.Scan() {
 		name, value, _ := strings.Cut(strings.TrimPrefix(lines.Text(), "export "), "=")
 		exports[name] = value
 	}
 	endpoint := exports["AWS_ENDPOINT_URL"]
 	want := map[string]string{
-		"AWS_ENDPOINT_URL": endpoint, "AWS_REGION": "eu-west-1", "AWS_ACCESS_KEY_ID": "local",
-		"AWS_SECRET_ACCESS_KEY": "local",
+		"AWS_ENDPOINT_URL": endpoint, "AWS_REGION": "eu-west-1", "AWS_DEFAULT_REGION": "eu-west-1",
+		"AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local",
 	}
 	if diff := cmp.Diff(want, exports); diff != "" {
 		t.Fatalf("exports (-want +got):\n%s\nerrors: %s", diff, &errOut)
@@ -128,8 +128,8 @@ func TestLocalSeed(t *testing.T) {
 	go func() {
 		status := run(ctx,
 			[]string{
-				"local", "--addr", "127.0.0.1:0", "--seed",
-				seed(`{"queues": [{"name": "orders"}]}`),
+				"local", "--addr", "127.0.0.1:0", "--init",
+				filepath.Dir(seed(`{"queues": [{"name": "orders"}]}`)), "--init-must",
 			}, printed, &errOut)
 		printed.Close()
 		ended <- status
