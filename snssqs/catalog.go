@@ -22,8 +22,8 @@ import (
 	"github.com/godwitmq/godwit/driver"
 )
 
-// looksAtOnce is how many queues are looked at at the same time.
-const looksAtOnce = 8
+// looksAtOnce is how many queues are looked at at the same time, so that hundreds of them take seconds.
+const looksAtOnce = 24
 
 // Catalog lists the channels of the namespace. It finds them by their tags, with a request for each hundred. If
 // tag:GetResources is denied, or the server has no such service, it lists all queues and topics whose names have the

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/godwitmq/godwit"
+	"github.com/godwitmq/godwit/driver"
 )
 
 // Spec declares the channels of a system. Its fields are the keys of godwit.yaml; the texts in their tags are the
@@ -150,6 +151,17 @@ type ChannelKafka struct {
 	Config map[string]string `yaml:"config" doc:"Further settings of the topics, by Kafka's names."`
 }
 
+// defaultName is the tag of a topology without a name.
+const defaultName = "default"
+
+// name is the value of the tag.
+func (s *Spec) name() string {
+	if s.Name == "" {
+		return defaultName
+	}
+	return s.Name
+}
+
 // ChannelNames returns the names of the declared channels in order.
 func (s *Spec) ChannelNames() []string { return slices.Sorted(maps.Keys(s.Channels)) }
 
@@ -217,4 +229,32 @@ func (s *Spec) ownership(c *Channel) godwit.Ownership {
 		o.Tags["keep"] = c.Keep
 	}
 	return o
+}
+
+// resources are the specifications of everything that is declared, in the order of their dependencies: exchanges
+// first, because their queues are subscribed to them.
+func (s *Spec) resources() (all []driver.ChannelSpec, err error) {
+	add := func(one driver.ChannelSpec, oneErr error) {
+		one.Mode, one.Owner = driver.Declare, true
+		if one.Tags == nil {
+			one.Tags = map[string]string{}
+		}
+		one.Tags[driver.TagTopology] = s.name()
+		all, err = append(all, one), cmp.Or(err, oneErr)
+	}
+	for _, name := range s.ExchangeNames() {
+		o, oneErr := s.Producer(name + ".*")
+		if oneErr != nil {
+			return nil, oneErr
+		}
+		add(o.Spec(name + ".*"))
+	}
+	for _, name := range s.ChannelNames() {
+		o, oneErr := s.Consumer(name)
+		if oneErr != nil {
+			return nil, oneErr
+		}
+		add(o.Spec(name))
+	}
+	return all, err
 }

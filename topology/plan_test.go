@@ -1,0 +1,422 @@
+package topology_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/godwitmq/godwit"
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/internal/fullrun"
+	"github.com/godwitmq/godwit/local"
+	"github.com/godwitmq/godwit/localaws"
+	"github.com/godwitmq/godwit/localaws/wire"
+	"github.com/godwitmq/godwit/topology"
+)
+
+// world is a server with the namespace prod, in virtual time.
+type world struct {
+	*testing.T
+	b *local.Backend
+}
+
+func inWorld(t *testing.T, f func(w *world)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		b, err := local.Open(t.Context(), &local.Options{
+			Namespace: "prod", Server: &localaws.Options{Seed: 1}, Logger: slog.New(slog.DiscardHandler),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f(&world{t, b})
+		if err := b.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func (w *world) plan(s *topology.Spec) *topology.Changes {
+	w.Helper()
+	c, err := topology.Plan(w.Context(), w.b, s)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return c
+}
+
+// lines are the steps of a plan.
+func lines(steps []topology.Step) (all []string) {
+	for _, s := range steps {
+		all = append(all, strings.TrimSpace(fmt.Sprintf("%s %s %s %s", s.Kind, s.Channel, s.Resource, s.Attribute)))
+	}
+	return all
+}
+
+func (w *world) planIs(what string, s *topology.Spec, want ...string) {
+	w.Helper()
+	if diff := cmp.Diff(want, lines(w.plan(s).Steps)); diff != "" {
+		w.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+func (w *world) apply(s *topology.Spec, o *topology.ApplyOptions) topology.Applied {
+	w.Helper()
+	done, err := topology.Apply(w.Context(), w.b, s, o)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return done
+}
+
+// A declaration is planned, applied with a report of each step, and is then the same. Apply does nothing more.
+func TestApply(t *testing.T) {
+	inWorld(t, func(w *world) {
+		s := shop(t)
+		c := w.plan(s)
+		if !c.Drift() || c.Same != 0 || len(c.Steps) != 2+5*2+3 {
+			t.Errorf("the first plan: %d the same, %q", c.Same, lines(c.Steps))
+		}
+		var told []topology.Step
+		done := w.apply(s, &topology.ApplyOptions{
+			Planned: c, Progress: func(s topology.Step) { told = append(told, s) },
+		})
+		if diff := cmp.Diff(c.Steps, told); diff != "" || len(done.Left) > 0 || !cmp.Equal(done.Done, told) {
+			t.Errorf("%d left (-planned +told):\n%s", len(done.Left), diff)
+		}
+		if c := w.plan(s); c.Drift() || c.Same != 7 {
+			t.Errorf("after it was applied: %d the same, %q", c.Same, lines(c.Steps))
+		}
+		before := w.b.Server().Calls()
+		if done := w.apply(s, nil); len(done.Done) > 0 {
+			t.Errorf("the second time: %q", lines(done.Done))
+		}
+		for call, n := range w.b.Server().Calls() {
+			reads := strings.Contains(call, ".Get") || strings.Contains(call, ".List")
+			if !reads && n != before[call] {
+				t.Errorf("an apply without steps calls %s", call)
+			}
+		}
+		if _, err := topology.Apply(w.Context(), w.b, s, &topology.ApplyOptions{Planned: c}); !errors.Is(err,
+			topology.ErrChanged) {
+			t.Errorf("a plan that is too old: %v", err)
+		}
+	})
+}
+
+// An undeclared channel is an orphan of the topology that declared it, and of no other.
+func TestOrphans(t *testing.T) {
+	inWorld(t, func(w *world) {
+		s := shop(t)
+		w.apply(s, nil)
+		other := &topology.Spec{Name: "other", Channels: map[string]topology.Channel{"refunds": {}}}
+		w.apply(other, nil)
+		delete(s.Channels, "wishes.audit")
+		w.planIs("a channel is not declared any more", s,
+			"orphan wishes.audit queue", "orphan wishes.audit@dlq dead-letters")
+		all, err := topology.Destroy(w.Context(), w.b, s, &topology.DestroyOptions{Orphans: true, Delete: true})
+		if err != nil || len(all) != 2 || !all[0].Deleted || !all[1].Deleted {
+			t.Errorf("destroy the orphans: %+v, %v", all, err)
+		}
+		w.planIs("after they were destroyed", s)
+		w.planIs("another topology", other)
+	})
+}
+
+// What programs have made is adopted: it is tagged, and the plan says how it differs. Another topology's is refused.
+func TestAdopt(t *testing.T) {
+	inWorld(t, func(w *world) {
+		s := shop(t)
+		o, err := s.Consumer("orders")
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.Ownership.Owner = "somebody"
+		if _, err := godwit.NewConsumer(w.Context(), w.b, "orders", o); err != nil {
+			t.Fatal(err)
+		}
+		s.Channels, s.Exchanges = map[string]topology.Channel{"orders": s.Channels["orders"]}, nil
+		tag := "tag topology"
+		w.planIs("before", s,
+			"change orders dead letters tag owner", "change orders dead letters "+tag,
+			"change orders queue tag owner", "change orders queue "+tag)
+		for _, dry := range []bool{true, false} {
+			adopted, err := topology.Adopt(w.Context(), w.b, s, dry)
+			if diff := cmp.Diff([]string{"change orders queue " + tag, "change orders@dlq dead-letters " + tag},
+				lines(adopted)); err != nil || diff != "" {
+				t.Errorf("dry %v: %v (-want +got):\n%s", dry, err, diff)
+			}
+		}
+		w.planIs("adopted", s, "change orders dead letters tag owner", "change orders queue tag owner")
+		s.Name = "other"
+		if _, err := topology.Adopt(w.Context(), w.b, s, false); err == nil || !strings.Contains(err.Error(),
+			"declared by topology shop") {
+			t.Errorf("another topology's: %v", err)
+		}
+	})
+}
+
+// Destroy begins with a dry run, refuses messages unless each channel with some is named, and deletes nothing else.
+func TestDestroy(t *testing.T) {
+	inWorld(t, func(w *world) {
+		s := shop(t)
+		w.apply(s, nil)
+		if _, err := godwit.NewConsumer(w.Context(), w.b, "others", nil); err != nil {
+			t.Fatal(err)
+		}
+		p, err := godwit.NewProducer(w.Context(), w.b, "invoices", nil)
+		if err == nil {
+			err = errors.Join(p.Send(w.Context(), godwit.Message{Body: []byte("a")}), p.Close(w.Context()))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		all, err := topology.Destroy(w.Context(), w.b, s, nil)
+		if err != nil || len(all) != 12 || all[0].Deleted {
+			t.Fatalf("a dry run: %d, %v", len(all), err)
+		}
+		w.planIs("after the dry run", s)
+		_, err = topology.Destroy(w.Context(), w.b, s, &topology.DestroyOptions{Delete: true})
+		if err == nil || !strings.Contains(err.Error(), "invoices has 1") {
+			t.Errorf("with a message: %v", err)
+		}
+		w.planIs("after the refusal", s)
+		if _, err = topology.Destroy(w.Context(), w.b, s, &topology.DestroyOptions{
+			Delete: true, NonEmpty: []string{"invoices"},
+		}); err != nil {
+			t.Error(err)
+		}
+		left, err := w.b.Catalog(w.Context())
+		if err != nil || len(left) != 2 || left[0].Channel.Queue != "others" {
+			t.Errorf("left: %+v, %v", left, err)
+		}
+	})
+}
+
+// random is a declaration with random channels.
+func random(r *rand.Rand) *topology.Spec {
+	s := &topology.Spec{
+		Name: "random", Owner: "shop", Exchanges: map[string]topology.Exchange{},
+		Channels: map[string]topology.Channel{},
+	}
+	for i := range 1 + r.IntN(2) {
+		s.Exchanges[fmt.Sprintf("e%d", i)] = topology.Exchange{
+			Ordered: r.IntN(2) == 0, KMSKey: []string{"", "alias/a"}[r.IntN(2)],
+		}
+	}
+	for i := range 1 + r.IntN(4) {
+		c := topology.Channel{
+			Delay:     time.Duration(r.IntN(900)) * time.Second,
+			Retention: time.Minute + time.Duration(r.IntN(300))*time.Hour,
+			Lease:     3*time.Second + time.Duration(r.IntN(100))*time.Second, MaxAttempts: 1 + r.IntN(20),
+			NoDeadLetters: r.IntN(4) == 0, KMSKey: []string{"", "alias/a"}[r.IntN(2)], Critical: r.IntN(2) == 0,
+			Alarms: topology.Alarms{Depth: r.IntN(3)}, Tags: map[string]string{"k": fmt.Sprint(r.IntN(3))},
+		}
+		name := fmt.Sprintf("c%d", i)
+		if r.IntN(2) == 0 {
+			exchange := fmt.Sprintf("e%d", r.IntN(len(s.Exchanges)))
+			name = exchange + "." + name
+			c.Ordered = s.Exchanges[exchange].Ordered
+			c.Filter = []topology.Filter{
+				{}, {Exact: []string{"A"}}, {Prefix: []string{"B."}}, {Exclude: []string{"C"}},
+			}[r.IntN(4)]
+		} else {
+			c.Ordered = r.IntN(2) == 0
+		}
+		c.HighThroughput = c.Ordered && r.IntN(2) == 0
+		s.Channels[name] = c
+	}
+	return s
+}
+
+// alterations change one thing of a channel, and name the attributes that a plan then has.
+var alterations = map[string]struct {
+	change func(c *topology.Channel)
+	want   []string
+}{
+	"delay":     {func(c *topology.Channel) { c.Delay = 900 * time.Second }, []string{"DelaySeconds"}},
+	"retention": {func(c *topology.Channel) { c.Retention = 2 * time.Minute }, []string{"MessageRetentionPeriod"}},
+	"lease":     {func(c *topology.Channel) { c.Lease = time.Hour }, []string{"VisibilityTimeout"}},
+	"attempts":  {func(c *topology.Channel) { c.MaxAttempts = 100 }, []string{"RedrivePolicy"}},
+	"a tag": {
+		func(c *topology.Channel) { c.Tags = map[string]string{"k": "new"} }, []string{"tag k"},
+	},
+	"alarms": {func(c *topology.Channel) { c.Alarms.Age = time.Hour }, []string{"tag alarm-age"}},
+	"owner":  {func(c *topology.Channel) { c.Owner = "another" }, []string{"tag owner"}},
+	"keep":   {func(c *topology.Channel) { c.Keep = "audit" }, []string{"tag keep"}},
+}
+
+// A random declaration is applied, and its plan is empty. After one thing is changed, the plan names exactly that, and
+// after it is applied it is empty again.
+func TestRoundTrip(t *testing.T) {
+	for seed := range uint64(fullrun.Pick(20, 500)) {
+		inWorld(t, func(w *world) {
+			r := rand.New(rand.NewPCG(seed, 1))
+			s := random(r)
+			w.apply(s, nil)
+			w.planIs(fmt.Sprintf("seed %d, applied", seed), s)
+			names, kinds := s.ChannelNames(), slices.Sorted(maps.Keys(alterations))
+			name, kind := names[r.IntN(len(names))], kinds[r.IntN(len(kinds))]
+			c, a := s.Channels[name], alterations[kind]
+			if kind == "attempts" && c.NoDeadLetters {
+				return // then there is no redrive policy
+			}
+			a.change(&c)
+			s.Channels[name] = c
+			for _, step := range w.plan(s).Steps {
+				right := step.Channel == name && step.Kind == topology.StepChange
+				if !right || !slices.Contains(a.want, step.Attribute) {
+					t.Errorf("seed %d, %s of %s: %+v", seed, kind, name, step)
+				}
+			}
+			if w.plan(s).Same != len(names)+len(s.Exchanges)-1 {
+				t.Errorf("seed %d, %s of %s: the plan has %q", seed, kind, name, lines(w.plan(s).Steps))
+			}
+			w.apply(s, nil)
+			w.planIs(fmt.Sprintf("seed %d, %s of %s was applied", seed, kind, name), s)
+		})
+		if t.Failed() {
+			return
+		}
+	}
+}
+
+// An apply that breaks at one of its calls, before or after it took effect, is completed by the next one.
+func TestApplyBrokenAtEachCall(t *testing.T) {
+	refused := &wire.Error{Code: "AccessDenied", Message: "denied", Status: 403}
+	for first, after := range []bool{false, true} {
+		every := fullrun.Pick[int64](4, 1)
+		for n := min(every, int64(1+first)); ; n += every {
+			var broken atomic.Bool
+			inWorld(t, func(w *world) {
+				s := shop(t)
+				var calls atomic.Int64
+				stop := w.b.Server().Control("*", func(context.Context, *localaws.Request) localaws.Outcome {
+					if calls.Add(1) != n {
+						return localaws.Outcome{}
+					}
+					broken.Store(true)
+					if after {
+						return localaws.Outcome{ErrAfter: refused}
+					}
+					return localaws.Outcome{Err: refused}
+				})
+				_, _ = topology.Apply(w.Context(), w.b, s, nil) // some calls need not succeed
+				stop()
+				w.apply(s, nil)
+				w.planIs(fmt.Sprintf("call %d failed, after it took effect: %v", n, after), s)
+			})
+			if !broken.Load() || t.Failed() {
+				break
+			}
+		}
+	}
+}
+
+// Two applies at once end in the declared state.
+func TestTwoAppliesAtOnce(t *testing.T) {
+	for seed := range uint64(fullrun.Pick(5, 50)) {
+		inWorld(t, func(w *world) {
+			r := rand.New(rand.NewPCG(seed, 2))
+			w.b.Server().Control("*", func(context.Context, *localaws.Request) localaws.Outcome {
+				return localaws.Outcome{Delay: time.Duration(rand.IntN(50)) * time.Millisecond}
+			})
+			s := random(r)
+			var both sync.WaitGroup
+			for range 2 {
+				both.Go(func() {
+					if _, err := topology.Apply(w.Context(), w.b, s, nil); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			both.Wait()
+			w.planIs(fmt.Sprintf("seed %d", seed), s)
+		})
+	}
+}
+
+// While a program with other options is deployed again and again, the attributes stay as declared.
+func TestProgramsBesideATopology(t *testing.T) {
+	inWorld(t, func(w *world) {
+		s := shop(t)
+		w.apply(s, nil)
+		var flips atomic.Int64
+		for _, action := range []string{"sqs.SetQueueAttributes", "sqs.TagQueue", "sns.SetSubscriptionAttributes"} {
+			w.b.Server().Control(action, func(context.Context, *localaws.Request) localaws.Outcome {
+				flips.Add(1)
+				return localaws.Outcome{}
+			})
+		}
+		for range 12 { // every five minutes of an hour
+			for _, name := range s.ChannelNames() {
+				o, err := s.Consumer(name)
+				if err != nil {
+					t.Fatal(err)
+				}
+				o.MaxAttempts, o.Delay, o.Ownership.Owner = 9, time.Minute, "somebody"
+				if strings.HasPrefix(name, "wishes.") {
+					o.Filter = godwit.Filter{Exact: []string{"X"}}
+				}
+				o.Logger = slog.New(slog.DiscardHandler)
+				ctx, stop := context.WithTimeout(w.Context(), time.Minute)
+				c, err := godwit.NewConsumer(ctx, w.b, name, o)
+				if err == nil {
+					_, err = c.Run(ctx, func(context.Context, *godwit.Delivery) error { return nil })
+				}
+				if stop(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			w.apply(s, nil)
+		}
+		w.planIs("after an hour", s)
+		if n := flips.Load(); n > 0 {
+			t.Errorf("attributes or tags were set %d times", n)
+		}
+	})
+}
+
+// A plan of 300 channels takes less than 5 s when each request takes 50 ms.
+func TestPlanOfManyChannels(t *testing.T) {
+	inWorld(t, func(w *world) {
+		s := &topology.Spec{Exchanges: map[string]topology.Exchange{}, Channels: map[string]topology.Channel{}}
+		for i := range 300 {
+			name := fmt.Sprintf("c%d", i)
+			if i%3 == 0 {
+				exchange := fmt.Sprintf("e%d", i/30)
+				s.Exchanges[exchange] = topology.Exchange{}
+				name = exchange + "." + name
+			}
+			s.Channels[name] = topology.Channel{}
+		}
+		w.apply(s, nil)
+		w.b.Server().Control("*", func(context.Context, *localaws.Request) localaws.Outcome {
+			return localaws.Outcome{Delay: 50 * time.Millisecond}
+		})
+		begun := time.Now()
+		w.planIs("all are declared", s)
+		if took := time.Since(begun); took > 5*time.Second {
+			t.Errorf("the plan took %v", took)
+		}
+	})
+}
+
+// A backend without the operations is refused.
+func TestWithoutOperations(t *testing.T) {
+	if _, err := topology.Plan(t.Context(), struct{ driver.Backend }{}, shop(t)); err == nil {
+		t.Error("a backend without operations is planned")
+	}
+}
