@@ -79,7 +79,8 @@ func (o *SweepOptions) check() error {
 // What could not be found out is unknown, and is not deleted. A call wakes its queue, so that the service counts it
 // again, and a later run knows more. Whether a queue is empty is counted twice, a minute apart, so a sweep takes that
 // long. Nothing is deleted that Godwit has not created, that belongs to another owner, that is younger than three days,
-// that has a tag keep, or that the backend was told to use. Tags and subscriptions are read again before each deletion.
+// that has a tag keep, that a topology has declared, or that the backend was told to use. Tags and subscriptions are
+// read again before each deletion.
 //
 // Topics of Kafka have no tags, and brokers count no receives. There, a channel has consumers if a group reads it: one
 // with members, or with commits that the brokers still keep. Channels are as old as the State knows them.

@@ -218,6 +218,8 @@ func forbiddenTags(tags map[string]string, owner string) string {
 		return "it has no tag managed-by=godwit"
 	case kept:
 		return "it is tagged keep=" + keep
+	case tags[driver.TagTopology] != "":
+		return "topology " + tags[driver.TagTopology] + " has declared it"
 	case owner != "" && tags[tagOwner] != owner:
 		return fmt.Sprintf("it is of the owner %q, and not of %q", tags[tagOwner], owner)
 	}

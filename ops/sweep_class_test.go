@@ -200,3 +200,15 @@ func TestSweepClassOfExchanges(t *testing.T) {
 		t.Errorf("mapped: %s", got)
 	}
 }
+
+// What a topology has declared is kept, whoever owns it.
+func TestSweepKeepsWhatIsDeclared(t *testing.T) {
+	tags := map[string]string{"managed-by": "godwit", "owner": "shop"}
+	if why := forbiddenTags(tags, "shop"); why != "" {
+		t.Errorf("without a topology: %s", why)
+	}
+	tags["topology"] = "prod"
+	if why := forbiddenTags(tags, "shop"); why != "topology prod has declared it" {
+		t.Errorf("with a topology: %q", why)
+	}
+}

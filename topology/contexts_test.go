@@ -55,6 +55,12 @@ func TestContextsEnd(t *testing.T) {
 				return err
 			}
 		},
+		"Resources": func(h *hanging) func(ctx) error {
+			return func(c ctx) error {
+				_, err := topology.Resources(c, h.Backend, nil)
+				return err
+			}
+		},
 		"Destroy": func(h *hanging) func(ctx) error {
 			return func(c ctx) error {
 				_, err := topology.Destroy(c, h.Backend, h.shop, nil)

@@ -2,6 +2,7 @@ package topology_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -419,4 +420,52 @@ func TestWithoutOperations(t *testing.T) {
 	if _, err := topology.Plan(t.Context(), struct{ driver.Backend }{}, shop(t)); err == nil {
 		t.Error("a backend without operations is planned")
 	}
+}
+
+// Resources are listed with their owners and with what their requests cost; the unused ones that cost money come first.
+func TestResources(t *testing.T) {
+	inWorld(t, func(w *world) {
+		s := shop(t)
+		w.apply(s, nil)
+		p, err := godwit.NewProducer(w.Context(), w.b, "invoices", nil)
+		if err == nil {
+			err = errors.Join(p.Send(w.Context(), godwit.Message{Body: []byte("a")}), p.Close(w.Context()))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithTimeout(w.Context(), 10*time.Minute)
+		o, err := s.Consumer("orders")
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := godwit.NewConsumer(ctx, w.b, "orders", o)
+		if err == nil {
+			_, err = c.Run(ctx, func(context.Context, *godwit.Delivery) error { return nil }) // only empty receives
+		}
+		if stop(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Hour)
+		all, err := topology.Resources(w.Context(), w.b, &topology.ResourcesOptions{
+			Prices: topology.Prices{Date: "today", Queue: 1, OrderedQueue: 1e6},
+		})
+		if err != nil || len(all) != 12 {
+			t.Fatalf("%d resources, %v", len(all), err)
+		}
+		first := all[0]
+		if first.Channel != "orders" || first.Owner != "team-shop" || first.Topology != "shop" ||
+			first.EmptyReceives.Value == 0 || first.Cost.Dollars != float64(30*first.EmptyReceives.Value) {
+			t.Errorf("the first is %+v", first)
+		}
+		i := slices.IndexFunc(all, func(r topology.Resource) bool { return r.Channel == "invoices" })
+		if all[i].Sent.Value != 1 || all[i].Created.IsZero() {
+			t.Errorf("with a message: %+v", all[i])
+		}
+		unknown := topology.Resource{}
+		text, err := json.Marshal(unknown)
+		if err != nil || !strings.Contains(string(text), `"sent":null`) || unknown.Cost.String() != "?" {
+			t.Errorf("unknown numbers: %s, %v", text, err)
+		}
+	})
 }

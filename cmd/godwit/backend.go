@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/godwitmq/godwit/cmd/godwit/internal/declared"
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/kafka"
 	"github.com/godwitmq/godwit/ops"
@@ -34,11 +35,16 @@ const (
 )
 
 func (b *backendFlags) add(cmd *cobra.Command) {
+	b.addName(cmd)
 	f := cmd.Flags()
-	f.StringVar(&b.name, "backend", "", "`aws` or `kafka`; without it, the one that the environment names")
 	f.StringVar(&b.namespace, "namespace", "", "the `namespace` of the channels")
 	addNames(cmd, &b.names)
 	cmd.ValidArgsFunction = b.complete
+}
+
+// addName adds the only flag of a command whose other settings are in a file.
+func (b *backendFlags) addName(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&b.name, "backend", "", "`aws` or `kafka`; without it, the one that the environment names")
 }
 
 // completesWithin is how long a shell waits for the names of channels.
@@ -107,6 +113,35 @@ func (b *backendFlags) open(ctx context.Context, cmd *cobra.Command) (driver.Bac
 		return nil, usage(cmd, err)
 	}
 	return snssqs.Open(ctx, &snssqs.Options{Namespace: b.namespace, Names: names, Store: store})
+}
+
+// useFile opens the backend of a declaration for a command's work, and closes it afterwards. The file has the
+// namespace, the names of existing resources and the bucket.
+func (b *backendFlags) useFile(cmd *cobra.Command, f *declared.File,
+	work func(ctx context.Context, backend driver.Backend) error,
+) (err error) {
+	name, err := b.choose(os.Getenv)
+	if err != nil {
+		return usage(cmd, err)
+	}
+	ctx := cmd.Context()
+	var store driver.Store
+	if o, there := f.Store(); there {
+		if store, err = s3store.Open(ctx, o); err != nil {
+			return err
+		}
+	}
+	var backend driver.Backend
+	if name == onKafka {
+		backend, err = kafka.Open(ctx, f.Kafka(store))
+	} else {
+		backend, err = snssqs.Open(ctx, f.AWS(store))
+	}
+	if err != nil {
+		return err
+	}
+	err = work(ctx, backend)
+	return errors.Join(err, backend.Close(context.WithoutCancel(ctx)))
 }
 
 // openStore opens the store of large messages; nil: none is named.

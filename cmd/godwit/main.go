@@ -14,7 +14,7 @@ const (
 	exitFailed  = 1
 	exitUsage   = 2 // wrong usage; nothing was started
 	exitNothing = 3 // the channel does not exist, or nothing was selected
-	exitWrong   = 4 // godwit doctor has found something
+	exitWrong   = 4 // godwit doctor has found something, or godwit plan a difference
 	exitPart    = 5 // a part was refused, or could not be seen
 )
 

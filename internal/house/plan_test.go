@@ -155,6 +155,7 @@ var plan = []room{
 	{path: "cmd/godwit", ours: []string{"..."}, others: []string{cobra, xterm}},
 	{path: "cmd/godwit/internal/compose", ours: []string{".", "driver"}},
 	{path: "cmd/godwit/internal/boot"},
+	{path: "cmd/godwit/internal/declared", ours: []string{"driver", "kafka", "s3store", "snssqs", "topology"}},
 	{path: "cmd/godwit/internal/detach"},
 	{path: "cmd/godwit/internal/faults", ours: []string{"localaws", "localaws/wire"}},
 	{path: "cmd/godwit/internal/jq", others: []string{"github.com/itchyny/gojq"}},

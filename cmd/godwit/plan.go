@@ -1,0 +1,145 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/godwitmq/godwit/cmd/godwit/internal/declared"
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/topology"
+)
+
+// planOptions are the flags of `godwit plan`.
+type planOptions struct {
+	backend backendFlags
+	output  output
+	out     string
+}
+
+func newPlan() *cobra.Command {
+	var o planOptions
+	cmd := &cobra.Command{
+		Use:   "plan FILE",
+		Short: "Compare declared channels with those that exist",
+		Long: "Compare the channels that a file declares with those that exist. Nothing is changed.\n\n" +
+			"Every mistake in the file is found before anything is called, with its line and column. The status is 0 if\n" +
+			"all is as declared, and 4 if something differs. docs/topology.md explains the file.",
+		Example: "  godwit plan godwit.yaml\n  godwit plan godwit.yaml --out plan.json && godwit apply plan.json --yes",
+		Args:    oneFile,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f, err := o.read(cmd, args[0])
+			if err != nil {
+				return err
+			}
+			return o.backend.useFile(cmd, f, func(ctx context.Context, b driver.Backend) error {
+				return o.run(ctx, b, f, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			})
+		},
+	}
+	o.backend.addName(cmd)
+	o.output.add(cmd)
+	cmd.Flags().StringVar(&o.out, "out", "", "write the plan to a `file`, for godwit apply")
+	return cmd
+}
+
+// oneFile is for commands with a file of declared channels.
+func oneFile(cmd *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return usage(cmd, fmt.Errorf("name one file, such as godwit.yaml: got %d", len(args)))
+	}
+	return nil
+}
+
+// read checks the flags, and reads the file.
+func (o *planOptions) read(cmd *cobra.Command, name string) (*declared.File, error) {
+	if err := o.output.check(); err != nil {
+		return nil, usage(cmd, err)
+	}
+	f, err := declared.Read(name)
+	if err != nil {
+		return nil, usage(cmd, err)
+	}
+	return f, nil
+}
+
+// run prints the plan, and writes it if that is wanted.
+func (o *planOptions) run(ctx context.Context, b driver.Backend, f *declared.File, out, errOut io.Writer) error {
+	c, err := topology.Plan(ctx, b, f.Spec)
+	if err != nil {
+		return err
+	}
+	if o.out != "" {
+		if err := f.WritePlan(o.out, c); err != nil {
+			return err
+		}
+	}
+	if err := printSteps(o.output, out, errOut, c.Steps); err != nil {
+		return err
+	}
+	fmt.Fprintf(errOut, "%s; %d exchanges and channels are as declared\n", counted(c.Steps), c.Same)
+	if c.Drift() {
+		return errFindings
+	}
+	return nil
+}
+
+// widestValue is how many characters of a value a table has; JSON has all.
+const widestValue = 40
+
+// printSteps prints steps, and behind a table what is to be known about them.
+func printSteps(o output, out, errOut io.Writer, steps []topology.Step) error {
+	t := table{head: []string{"STEP", "CHANNEL", "RESOURCE", "ATTRIBUTE", "FROM", "TO"}}
+	values := []any{} // an empty list in JSON is not null
+	for _, s := range steps {
+		t.rows = append(t.rows, []string{
+			string(s.Kind), s.Channel, s.Resource, s.Attribute, shortened(s.From), shortened(s.To),
+		})
+		values = append(values, s)
+	}
+	if len(steps) > 0 || o != asTable {
+		if err := o.print(out, t, values); err != nil {
+			return err
+		}
+	}
+	for _, s := range steps {
+		what := strings.TrimSpace(s.Channel + " " + s.Resource + " " + s.Attribute)
+		if s.Risk != "" {
+			fmt.Fprintf(errOut, "risk: %s: %s\n", what, s.Risk)
+		}
+		if s.Note != "" {
+			fmt.Fprintf(errOut, "note: %s: %s\n", what, s.Note)
+		}
+		for i, step := range s.ByHand {
+			fmt.Fprintf(errOut, "by hand: %s: %d. %s\n", what, i+1, step)
+		}
+	}
+	return nil
+}
+
+func shortened(value string) string {
+	if runes := []rune(value); len(runes) > widestValue {
+		return string(runes[:widestValue-1]) + "…"
+	}
+	return value
+}
+
+// counted is how many steps of each kind there are.
+func counted(steps []topology.Step) string {
+	counts := map[topology.StepKind]int{}
+	for _, s := range steps {
+		counts[s.Kind]++
+	}
+	var words []string
+	for _, kind := range []topology.StepKind{
+		topology.StepCreate, topology.StepChange, topology.StepReplace, topology.StepOrphan, topology.StepForeign,
+	} {
+		if counts[kind] > 0 || kind == topology.StepCreate || kind == topology.StepChange {
+			words = append(words, fmt.Sprintf("%d %s", counts[kind], kind))
+		}
+	}
+	return strings.Join(words, ", ")
+}

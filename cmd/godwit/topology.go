@@ -1,0 +1,238 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/godwitmq/godwit/cmd/godwit/internal/declared"
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/topology"
+)
+
+func newTopology() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "topology",
+		Short: "List, adopt and delete declared channels",
+		Long:  "List, adopt and delete declared channels. godwit plan and godwit apply compare and create them.",
+		Args:  subcommand,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newTopologyLs(), newTopologyAdopt(), newTopologyDestroy())
+	return cmd
+}
+
+// topologyLsOptions are the flags of `godwit topology ls`.
+type topologyLsOptions struct {
+	backend backendFlags
+	output  output
+	prices  string // a file
+	list    topology.ResourcesOptions
+}
+
+func newTopologyLs() *cobra.Command {
+	var o topologyLsOptions
+	cmd := &cobra.Command{
+		Use:   "ls",
+		Short: "List all resources of the namespace with their owners",
+		Long: "List all resources of the namespace: queues, dead letters and exchanges, with the owner, the topology that\n" +
+			"has declared them, their age, what they did, and an estimate of the cost of their requests a month, each\n" +
+			"message as a request of 64 KiB. What costs money although nothing is sent to it comes first.",
+		Example: "  godwit topology ls --namespace prod\n  godwit topology ls -o json",
+		Args:    noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			err := o.output.check()
+			if err == nil {
+				err = o.readPrices()
+			}
+			if err != nil {
+				return usage(cmd, err)
+			}
+			return o.backend.use(cmd, func(ctx context.Context, b driver.Backend) error {
+				return o.run(ctx, b, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			})
+		},
+	}
+	o.backend.add(cmd)
+	o.output.add(cmd)
+	o.list.Since = 24 * time.Hour
+	cmd.Flags().Var((*span)(&o.list.Since), "since", "the `period` whose requests are counted, as 90m or 7d")
+	cmd.Flags().StringVar(&o.prices, "prices", "", "a `file` in JSON with the prices of a million requests: date, queue, "+
+		"ordered_queue, publish, ordered_publish")
+	return cmd
+}
+
+// readPrices reads the file of prices, if there is one.
+func (o *topologyLsOptions) readPrices() error {
+	o.list.Prices = topology.DefaultPrices()
+	if o.prices == "" {
+		return nil
+	}
+	text, err := os.ReadFile(o.prices)
+	if err == nil {
+		err = json.Unmarshal(text, &o.list.Prices)
+	}
+	if err != nil {
+		return fmt.Errorf("--prices: %w", err)
+	}
+	return nil
+}
+
+// run lists the resources, and the sums of their owners.
+func (o *topologyLsOptions) run(ctx context.Context, b driver.Backend, out, errOut io.Writer) error {
+	all, err := topology.Resources(ctx, b, &o.list)
+	if err != nil {
+		return err
+	}
+	t := table{head: []string{"OWNER", "CHANNEL", "ROLE", "TOPOLOGY", "AGE", "SENT", "RECEIVED", "USD/MONTH"}}
+	values := []any{}
+	sums := map[string]float64{}
+	for _, r := range all {
+		age := ""
+		if !r.Created.IsZero() {
+			age = ago(time.Since(r.Created))
+		}
+		t.rows = append(t.rows, []string{
+			r.Owner, r.Channel, r.Role, r.Topology, age, r.Sent.String(), r.Received.String(), r.Cost.String(),
+		})
+		values = append(values, r)
+		if r.Cost.Known {
+			sums[r.Owner] += r.Cost.Dollars
+		}
+	}
+	if err := o.output.print(out, t, values); err != nil {
+		return err
+	}
+	for _, owner := range slices.Sorted(maps.Keys(sums)) {
+		fmt.Fprintf(errOut, "%s: %.2f USD a month, with prices of %s\n", cmp.Or(owner, "no owner"), sums[owner],
+			o.list.Prices.Date)
+	}
+	return nil
+}
+
+// topologyFileOptions are the flags of the commands that change what a file declares.
+type topologyFileOptions struct {
+	planOptions
+	yes     bool
+	destroy topology.DestroyOptions
+}
+
+func newTopologyAdopt() *cobra.Command {
+	var o topologyFileOptions
+	cmd := &cobra.Command{
+		Use:   "adopt FILE",
+		Short: "Mark channels that programs have made as declared",
+		Long: "Mark channels that exist and that a file declares, with the tag topology. Nothing else is changed. Programs\n" +
+			"leave them as they are from then on, and godwit plan says how they differ. Without --yes, the command only\n" +
+			"prints what would be marked.",
+		Example: "  godwit topology adopt godwit.yaml\n  godwit topology adopt godwit.yaml --yes",
+		Args:    oneFile,
+		RunE:    o.with(func(o *topologyFileOptions) fileWork { return o.adopt }),
+	}
+	o.add(cmd)
+	return cmd
+}
+
+func newTopologyDestroy() *cobra.Command {
+	var o topologyFileOptions
+	cmd := &cobra.Command{
+		Use:   "destroy FILE",
+		Short: "Delete what a file has declared",
+		Long: "Delete what has the tag of the topology of a file: queues, then dead letters, then exchanges. Without --yes,\n" +
+			"the command only prints what would be deleted. It is refused, before anything is deleted, if a channel has\n" +
+			"messages and --messages-of does not name it. On Kafka, name each channel with --untagged.",
+		Example: "  godwit topology destroy godwit.yaml\n" +
+			"  godwit topology destroy godwit.yaml --orphans --messages-of orders@dlq --yes",
+		Args: oneFile,
+		RunE: o.with(func(o *topologyFileOptions) fileWork { return o.delete }),
+	}
+	o.add(cmd)
+	f := cmd.Flags()
+	f.BoolVar(&o.destroy.Orphans, "orphans", false, "only what the file does not declare any more")
+	f.StringSliceVar(&o.destroy.NonEmpty, "messages-of", nil,
+		"also this `channel`, whose messages are lost; may be repeated")
+	f.StringSliceVar(&o.destroy.Untagged, "untagged", nil,
+		"also this `channel`, if the service has no tags; may be repeated")
+	return cmd
+}
+
+// fileWork is what a command does with a file.
+type fileWork func(ctx context.Context, b driver.Backend, f *declared.File, out, errOut io.Writer) error
+
+func (o *topologyFileOptions) add(cmd *cobra.Command) {
+	o.backend.addName(cmd)
+	o.output.add(cmd)
+	addYes(cmd, &o.yes)
+}
+
+// with is a command that reads a file and works with its backend.
+func (o *topologyFileOptions) with(work func(o *topologyFileOptions) fileWork) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		f, err := o.read(cmd, args[0])
+		if err != nil {
+			return err
+		}
+		return o.backend.useFile(cmd, f, func(ctx context.Context, b driver.Backend) error {
+			return work(o)(ctx, b, f, cmd.OutOrStdout(), cmd.ErrOrStderr())
+		})
+	}
+}
+
+// adopt marks what exists, or prints it.
+func (o *topologyFileOptions) adopt(ctx context.Context, b driver.Backend, f *declared.File,
+	out, errOut io.Writer,
+) error {
+	steps, err := topology.Adopt(ctx, b, f.Spec, !o.yes)
+	if err != nil {
+		return err
+	}
+	if err := printSteps(o.output, out, errOut, steps); err != nil {
+		return err
+	}
+	o.told(errOut, fmt.Sprintf("%d resources are marked", len(steps)),
+		fmt.Sprintf("%d resources would be marked", len(steps)))
+	return nil
+}
+
+// told ends a command that needs --yes.
+func (o *topologyFileOptions) told(errOut io.Writer, done, would string) {
+	if o.yes {
+		fmt.Fprintf(errOut, "done: %s\n", done)
+		return
+	}
+	fmt.Fprintf(errOut, "nothing was changed: %s; add --yes to do it\n", would)
+}
+
+// delete deletes, or prints what would be deleted.
+func (o *topologyFileOptions) delete(ctx context.Context, b driver.Backend, f *declared.File,
+	out, errOut io.Writer,
+) error {
+	o.destroy.Delete = o.yes
+	all, err := topology.Destroy(ctx, b, f.Spec, &o.destroy)
+	t := table{head: []string{"CHANNEL", "NAME", "MESSAGES", "DELETED"}}
+	values := []any{}
+	messages := int64(0)
+	for _, d := range all {
+		t.rows = append(t.rows, []string{
+			d.Channel, d.Name, strconv.FormatInt(d.Messages, 10), strconv.FormatBool(d.Deleted),
+		})
+		values = append(values, d)
+		messages += d.Messages
+	}
+	if printErr := o.output.print(out, t, values); err != nil || printErr != nil {
+		return errors.Join(err, printErr)
+	}
+	what := fmt.Sprintf("%d resources with %d messages", len(all), messages)
+	o.told(errOut, what+" are deleted", what+" would be deleted")
+	return nil
+}

@@ -1,0 +1,190 @@
+package topology
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/godwitmq/godwit"
+	"github.com/godwitmq/godwit/driver"
+)
+
+// Resource is one resource of a namespace.
+type Resource struct {
+	Channel     string    `json:"channel"`
+	Role        string    `json:"role"` // queue, dead-letters, exchange
+	Name        string    `json:"name"` // the service's name
+	Owner       string    `json:"owner"`
+	Environment string    `json:"environment,omitempty"`
+	Topology    string    `json:"topology,omitempty"` // that has declared it; "": none
+	Created     time.Time `json:"created,omitzero"`   // zero: the service does not say
+	Mapped      bool      `json:"mapped,omitempty"`   // the backend was told to use it
+	// What happened within the period.
+	Sent          Count `json:"sent"`
+	Received      Count `json:"received"`
+	EmptyReceives Count `json:"empty_receives"`
+	Deleted       Count `json:"deleted"`
+	// Cost is an estimate of its requests within a month.
+	Cost Cost `json:"cost_usd_month"`
+}
+
+// Count is a number that the service may not know.
+type Count struct {
+	Value int64
+	Known bool
+}
+
+// String is the number; "?": it is unknown.
+func (c Count) String() string {
+	if !c.Known {
+		return "?"
+	}
+	return strconv.FormatInt(c.Value, 10)
+}
+
+// MarshalJSON writes the number; null: it is unknown.
+func (c Count) MarshalJSON() ([]byte, error) {
+	if !c.Known {
+		return []byte("null"), nil
+	}
+	return json.Marshal(c.Value)
+}
+
+// Cost is an amount of US dollars.
+type Cost struct {
+	Dollars float64
+	Known   bool
+}
+
+// String is the amount in dollars and cents; "?": it is unknown.
+func (c Cost) String() string {
+	if !c.Known {
+		return "?"
+	}
+	return strconv.FormatFloat(c.Dollars, 'f', 2, 64)
+}
+
+// MarshalJSON writes the amount; null: it is unknown.
+func (c Cost) MarshalJSON() ([]byte, error) {
+	if !c.Known {
+		return []byte("null"), nil
+	}
+	return json.Marshal(c.Dollars)
+}
+
+// Prices are the prices of a million requests, in US dollars, after the free tier.
+type Prices struct {
+	// Date is when they were looked up.
+	Date           string  `json:"date"`
+	Queue          float64 `json:"queue"`           // a request to a queue of SQS that is not ordered
+	OrderedQueue   float64 `json:"ordered_queue"`   // to an ordered one
+	Publish        float64 `json:"publish"`         // a publish to a topic of SNS that is not ordered
+	OrderedPublish float64 `json:"ordered_publish"` // to an ordered one
+}
+
+// DefaultPrices are the list prices of us-east-1. A delivery of SNS to SQS costs nothing on topics without order.
+func DefaultPrices() Prices {
+	return Prices{Date: "2025-01-01", Queue: 0.40, OrderedQueue: 0.50, Publish: 0.50, OrderedPublish: 0.30}
+}
+
+// ResourcesOptions are the options of Resources.
+type ResourcesOptions struct {
+	// Since is the period whose requests are counted; 0: a day. Raise it when traffic differs between days.
+	Since time.Duration
+	// Prices are the prices of requests; zero: DefaultPrices. Set them for another region, or when they have changed.
+	Prices Prices
+}
+
+// month is the period of a cost.
+const month = 30 * day
+
+// Resources lists what the namespace of a backend has, with its owners, what it did, and an estimate of its cost: what
+// costs money although nothing was sent to it comes first, the most expensive before others, then all others by owner.
+// The estimate counts each message as a request of one chunk of 64 KiB: batches cost less, and larger messages more.
+// Storage and KMS are not part of it. On Kafka no cost is known. With an error nothing is known.
+func Resources(ctx context.Context, b godwit.Backend, o *ResourcesOptions) ([]Resource, error) {
+	var opts ResourcesOptions
+	if o != nil {
+		opts = *o
+	}
+	opts.Since = cmp.Or(opts.Since, day)
+	opts.Prices = cmp.Or(opts.Prices, DefaultPrices())
+	do := driver.OperationsOf(b)
+	if do.Catalog == nil {
+		return nil, errors.New("topology: this backend cannot list channels")
+	}
+	found, err := do.Catalog(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("topology: list the resources: %w", err)
+	}
+	var activity []driver.Activity
+	if do.Activity != nil && len(found) > 0 {
+		channels := make([]driver.Channel, len(found))
+		for i, c := range found {
+			channels[i] = c.Channel
+		}
+		if activity, err = do.Activity(ctx, channels, time.Now().Add(-opts.Since)); err != nil {
+			return nil, fmt.Errorf("topology: count what the resources did: %w", err)
+		}
+	}
+	all := make([]Resource, len(found))
+	for i, c := range found {
+		all[i] = Resource{
+			Channel: c.Channel.String(), Role: c.Channel.Role().String(), Name: c.Address, Owner: c.Tags["owner"],
+			Environment: c.Tags["environment"], Topology: c.Tags[driver.TagTopology],
+			Created: c.Created, Mapped: c.Mapped,
+		}
+		if activity == nil {
+			continue
+		}
+		all[i].count(&activity[i])
+		if do.Tag != nil { // requests cost money where resources have tags: on AWS
+			all[i].Cost = opts.Prices.of(&all[i], c.Channel.Ordered, opts.Since)
+		}
+	}
+	slices.SortStableFunc(all, func(x, y Resource) int {
+		switch {
+		case x.idle() != y.idle():
+			return map[bool]int{true: -1, false: 1}[x.idle()]
+		case x.idle():
+			return cmp.Compare(y.Cost.Dollars, x.Cost.Dollars)
+		}
+		return cmp.Or(cmp.Compare(x.Owner, y.Owner), cmp.Compare(x.Channel, y.Channel))
+	})
+	return all, nil
+}
+
+// idle reports whether a resource costs money although nothing is sent to it.
+func (r *Resource) idle() bool {
+	return r.Sent.Known && r.Sent.Value == 0 && r.Cost.Known && r.Cost.Dollars > 0
+}
+
+func (r *Resource) count(a *driver.Activity) {
+	for to, from := range map[*Count]driver.Reading[int64]{
+		&r.Sent: a.Sent, &r.Received: a.Received, &r.EmptyReceives: a.EmptyReceives, &r.Deleted: a.Deleted,
+	} {
+		*to = Count{from.Value, from.Known()}
+	}
+}
+
+// of estimates the cost of a resource's requests within a month.
+func (p Prices) of(r *Resource, ordered bool, since time.Duration) Cost {
+	requests, price := r.Sent.Value, p.Publish
+	if ordered {
+		price = p.OrderedPublish
+	}
+	known := r.Sent.Known
+	if r.Role != driver.RoleExchange.String() {
+		requests += r.Received.Value + r.EmptyReceives.Value + r.Deleted.Value
+		known = known && r.Received.Known && r.EmptyReceives.Known && r.Deleted.Known
+		if price = p.Queue; ordered {
+			price = p.OrderedQueue
+		}
+	}
+	return Cost{float64(requests) * price / 1e6 * float64(month) / float64(since), known}
+}
