@@ -26,6 +26,11 @@ type Operations struct {
 	// returned once. An error is about the whole call.
 	Plan func(ctx context.Context, specs []ChannelSpec) ([]Difference, error)
 
+	// Wanted returns the resources that specifications of owners ask for, for tools that create them. It makes no
+	// request. address returns how a policy or another resource names one: an ARN, or what a tool replaces with one.
+	// Resources of [ChannelInfo].Mapped channels are not part of it. A backend with Wanted has Plan.
+	Wanted func(specs []ChannelSpec, address func(resource, name string) string) ([]WantedResource, error)
+
 	// Tag sets tags of the resource of one channel, and leaves its other tags. It is an error of class [Permanent] for
 	// a resource that Godwit has not created. nil: resources of the service have no tags.
 	Tag func(ctx context.Context, c Channel, tags map[string]string) error

@@ -18,6 +18,16 @@ type Difference struct {
 	Steps []string
 }
 
+// WantedResource is a resource as a [ChannelSpec] says, whether it exists or not.
+type WantedResource struct {
+	Channel  Channel // of the specification; of an exchange's topic: the exchange
+	Resource string  // as of a [Difference]
+	Name     string  // the service's name; of a subscription: that of its queue
+	// Attributes are values as the service writes them, by its names.
+	Attributes map[string]string
+	Tags       map[string]string // nil: it can have none
+}
+
 // DifferenceKind says what a [Difference] asks for.
 type DifferenceKind uint8
 

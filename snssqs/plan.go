@@ -605,3 +605,110 @@ func (p planner) tag(ctx context.Context, ch driver.Channel, tags map[string]str
 	}
 	return tagTopic(ctx, b.sns, t, is, tags)
 }
+
+// wanted is driver.Operations.Wanted.
+func (p planner) wanted(specs []driver.ChannelSpec, address func(resource, name string) string) (
+	all []driver.WantedResource, err error,
+) {
+	for _, s := range specs {
+		if err := p.b.legal(s); err != nil {
+			return nil, &driver.Error{Class: driver.Permanent, Err: err}
+		}
+		some, err := p.wantedOf(s, address)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, some...)
+	}
+	return all, nil
+}
+
+// wantedOf returns the resources of one channel: a topic, or a queue with its dead letters and its subscription.
+func (p planner) wantedOf(s driver.ChannelSpec, address func(resource, name string) string) (
+	all []driver.WantedResource, err error,
+) {
+	if _, foreign := p.b.mapped(s.Channel); foreign {
+		return nil, nil
+	}
+	topicARN := ""
+	if s.Channel.Exchange != "" {
+		name, err := p.b.namespace.topic(s.Channel)
+		if err != nil {
+			return nil, err
+		}
+		topicARN = address(aTopic, name)
+		if r, foreign := p.b.mapped(exchange(s.Channel)); foreign {
+			topicARN = r.Topic
+		}
+		if s.Channel.Queue == "" {
+			one, err := p.wantedTopic(s, name, topicARN)
+			return []driver.WantedResource{one}, err
+		}
+	}
+	deadARN := ""
+	if !s.NoDeadLetters {
+		letters := s
+		letters.Channel.DeadLetter = true
+		dead, err := p.wantedQueue(letters, roleDeadLetters, topicARN, address)
+		if err != nil {
+			return nil, err
+		}
+		deadARN, all = address(aQueue, dead.Name), append(all, dead)
+	}
+	q, err := p.wantedQueue(s, roleQueue, topicARN, address)
+	if err != nil {
+		return nil, err
+	}
+	redrive, err := redriveAttribute(s, deadARN)
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(q.Attributes, without(redrive, nil))
+	if all = append(all, q); topicARN == "" {
+		return all, nil
+	}
+	filter, err := filterPolicy(s.Filter, p.b.form(s.Channel).routing)
+	if err != nil {
+		return nil, err
+	}
+	attributes, err := subscriptionAttributes(filter, deadARN)
+	if err != nil {
+		return nil, err
+	}
+	attributes["TopicArn"], attributes["Endpoint"] = topicARN, address(aQueue, q.Name)
+	return append(all, driver.WantedResource{
+		Channel: s.Channel, Resource: aSubscription, Name: q.Name, Attributes: attributes,
+	}), nil
+}
+
+func (p planner) wantedTopic(s driver.ChannelSpec, name, arn string) (driver.WantedResource, error) {
+	attributes, err := topicSettings(s, &topic{name: name, arn: arn})
+	if s.Channel.Ordered && err == nil {
+		attributes["FifoTopic"], attributes["ContentBasedDeduplication"] = "true", "false"
+	}
+	return driver.WantedResource{
+		Channel: exchange(s.Channel), Resource: aTopic, Name: name, Attributes: without(attributes, nil),
+		Tags: p.b.tags(s, roleExchange),
+	}, err
+}
+
+func (p planner) wantedQueue(s driver.ChannelSpec, role, topicARN string,
+	address func(resource, name string) string,
+) (one driver.WantedResource, err error) {
+	one.Channel, one.Resource, one.Tags = s.Channel, aQueue, p.b.tags(s, role)
+	if one.Name, err = p.b.namespace.queue(s.Channel); err != nil {
+		return one, err
+	}
+	if one.Channel.DeadLetter = false; role == roleDeadLetters {
+		one.Resource = aDeadQueue
+	}
+	q := &queue{name: one.Name, attributes: map[string]string{
+		string(types.QueueAttributeNameQueueArn): address(aQueue, one.Name),
+	}}
+	attributes, err := queueSettings(s, role, q, topicARN)
+	if s.Channel.Ordered && err == nil {
+		attributes[string(types.QueueAttributeNameFifoQueue)] = "true"
+	}
+	one.Attributes = without(attributes, nil)
+	return one, err
+}

@@ -185,3 +185,69 @@ func TestConsumersLeaveWhatIsDeclared(t *testing.T) {
 		}
 	})
 }
+
+// What is wanted is what Ensure makes, attribute by attribute.
+func TestWanted(t *testing.T) {
+	inWorld(t, localaws.Options{}, func(w *world) {
+		b := w.open(snssqs.Options{Namespace: "prod"})
+		ledger := driver.Channel{Exchange: "ledger", Queue: "books", Ordered: true}
+		whole := declared(driver.Channel{Exchange: "ledger", Ordered: true})
+		s := declared(ledger)
+		s.Filter, s.Delay, s.Retention = driver.Filter{Prefix: []string{"A"}}, time.Minute, time.Hour
+		s.Encryption, s.HighThroughput, whole.HighThroughput = "alias/own", true, true
+		specs := []driver.ChannelSpec{whole, s, declared(orders)}
+		wanted, err := b.Operations().Wanted(specs, func(resource, name string) string {
+			return map[string]string{"queue": queueARN, "topic": topicARN}[resource] + name
+		})
+		if err != nil || len(wanted) != 6 {
+			t.Fatalf("%+v, %v", wanted, err)
+		}
+		for _, one := range specs {
+			if err := b.Ensure(w.Context(), one); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, one := range wanted {
+			var is, tags map[string]string
+			switch one.Resource {
+			case "topic":
+				arn := topicARN + one.Name
+				out, err := w.sns.GetTopicAttributes(w.Context(), &sns.GetTopicAttributesInput{TopicArn: &arn})
+				if err != nil {
+					t.Fatal(err)
+				}
+				is, tags = out.Attributes, one.Tags
+			case "subscription":
+				out, err := w.sns.ListSubscriptions(w.Context(), &sns.ListSubscriptionsInput{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				got, err := w.sns.GetSubscriptionAttributes(w.Context(), &sns.GetSubscriptionAttributesInput{
+					SubscriptionArn: out.Subscriptions[0].SubscriptionArn,
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				is = got.Attributes
+			default:
+				url := w.url(one.Name)
+				out, err := w.sqs.ListQueueTags(w.Context(), &sqs.ListQueueTagsInput{QueueUrl: &url})
+				if err != nil {
+					t.Fatal(err)
+				}
+				is, tags = w.attributes(one.Name), out.Tags
+			}
+			if diff := cmp.Diff(one.Tags, tags); diff != "" {
+				t.Errorf("tags of %s %s (-want +got):\n%s", one.Resource, one.Name, diff)
+			}
+			for name, value := range one.Attributes {
+				if one.Resource == "topic" && name == "Policy" && strings.Contains(is[name], "godwitTLS") {
+					continue // it also has SNS's own statement
+				}
+				if is[name] != value {
+					t.Errorf("%s %s: %s is %s, and %s is wanted", one.Resource, one.Name, name, is[name], value)
+				}
+			}
+		}
+	})
+}

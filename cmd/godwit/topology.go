@@ -28,7 +28,7 @@ func newTopology() *cobra.Command {
 		Args:  subcommand,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newTopologyLs(), newTopologyAdopt(), newTopologyDestroy())
+	cmd.AddCommand(newTopologyLs(), newTopologyExport(), newTopologyAdopt(), newTopologyDestroy())
 	return cmd
 }
 
@@ -118,6 +118,77 @@ func (o *topologyLsOptions) run(ctx context.Context, b driver.Backend, out, errO
 			o.list.Prices.Date)
 	}
 	return nil
+}
+
+// topologyExportOptions are the flags of `godwit topology export`.
+type topologyExportOptions struct {
+	planOptions
+	as      string
+	imports bool
+}
+
+// exports are the forms of `godwit topology export`.
+const exports = "mermaid, markdown, terraform, cloudformation or schema"
+
+func newTopologyExport() *cobra.Command {
+	o := topologyExportOptions{planOptions: planOptions{output: asTable}}
+	cmd := &cobra.Command{
+		Use:   "export FILE --as FORM",
+		Short: "Write declared channels in another form",
+		Long: "Write the channels that a file declares in another form: a picture of Mermaid, a page of Markdown, a\n" +
+			"configuration of Terraform or OpenTofu, or a template of CloudFormation. With --imports, Terraform imports what\n" +
+			"exists; otherwise nothing is called. The form schema is the JSON Schema of such files.",
+		Example: "  godwit topology export godwit.yaml --as mermaid\n" +
+			"  godwit topology export godwit.yaml --as terraform --imports > main.tf.json",
+		Args: oneFile,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f, err := o.read(cmd, args[0])
+			if err != nil {
+				return err
+			}
+			return o.run(cmd, f)
+		},
+	}
+	o.backend.addName(cmd)
+	cmd.Flags().StringVar(&o.as, "as", "", "the `form`: "+exports)
+	cmd.Flags().BoolVar(&o.imports, "imports", false, "import what exists (terraform)")
+	return cmd
+}
+
+// run writes the export.
+func (o *topologyExportOptions) run(cmd *cobra.Command, f *declared.File) error {
+	write := func(text []byte, err error) error {
+		if err == nil {
+			_, err = cmd.OutOrStdout().Write(text)
+		}
+		return err
+	}
+	if o.imports && o.as != "terraform" {
+		return usage(cmd, errors.New("--imports is for --as terraform: leave it out"))
+	}
+	switch o.as {
+	case "mermaid":
+		return write([]byte(topology.Mermaid(f.Spec)), nil)
+	case "markdown":
+		return write([]byte(topology.Markdown(f.Spec)), nil)
+	case "schema":
+		return write(topology.Schema(), nil)
+	case "cloudformation":
+		return o.backend.useFile(cmd, f, func(_ context.Context, b driver.Backend) error {
+			return write(topology.CloudFormation(b, f.Spec))
+		})
+	case "terraform":
+		return o.backend.useFile(cmd, f, func(ctx context.Context, b driver.Backend) (err error) {
+			var existing []driver.ChannelInfo
+			if catalog := driver.OperationsOf(b).Catalog; o.imports && catalog != nil {
+				if existing, err = catalog(ctx); err != nil {
+					return err
+				}
+			}
+			return write(topology.Terraform(b, f.Spec, existing))
+		})
+	}
+	return usage(cmd, fmt.Errorf("--as is %q: use %s", o.as, exports))
 }
 
 // topologyFileOptions are the flags of the commands that change what a file declares.

@@ -67,6 +67,16 @@ func TestTopology(t *testing.T) {
 		resources[0]["topology"] != "shop" {
 		t.Errorf("%v, %v", resources, err)
 	}
+	for as, has := range map[string]string{
+		"mermaid": "flowchart LR", "markdown": "| `orders` |", "schema": `"additionalProperties": false`,
+		"terraform": "aws_sqs_queue", "cloudformation": "AWS::SQS::Queue",
+	} {
+		call(exitDone, has, "topology", "export", file, "--as", as)
+	}
+	call(exitDone, "arn:aws:sns:us-east-1:000000000000:prod---wishes", "topology", "export", file, "--as", "terraform",
+		"--imports")
+	call(exitUsage, "use mermaid", "topology", "export", file, "--as", "xml")
+	call(exitUsage, "is for --as terraform", "topology", "export", file, "--as", "mermaid", "--imports")
 	call(exitDone, "0 resources would be marked", "topology", "adopt", file)
 	fewer := declaration(t, strings.ReplaceAll(shopFile, "  orders: {retention: 4d}\n", ""))
 	call(exitWrong, "2 orphan", "plan", fewer)

@@ -22,6 +22,7 @@ func operationsComplete(k *kit) {
 		{"Return", can.Forwards && can.DeadLetters, do.Return != nil, "", true},
 		{"Purge", can.Purges, do.Purge != nil, "", true},
 		{"Plan", can.Plans, do.Plan != nil, "", true},
+		{"Wanted", false, do.Wanted != nil, "Plan", do.Plan != nil},
 		{"Tag", can.Tags, do.Tag != nil, "Plan", do.Plan != nil},
 		{"Remove", can.Removes, do.Remove != nil, "", true},
 		{"Rewind", can.Rewinds, do.Rewind != nil, "", true},

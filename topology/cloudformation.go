@@ -1,0 +1,186 @@
+package topology
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/godwitmq/godwit"
+)
+
+// cloudFormationTypes are the types of resources of CloudFormation, with the names of their properties.
+func cloudFormationTypes() map[string]map[string]attribute {
+	queue := map[string]attribute{
+		"FifoQueue": {"FifoQueue", asBool}, "DelaySeconds": {"DelaySeconds", asNumber},
+		"MessageRetentionPeriod": {"MessageRetentionPeriod", asNumber},
+		"VisibilityTimeout":      {"VisibilityTimeout", asNumber},
+		"KmsMasterKeyId":         {"KmsMasterKeyId", asText},
+		"SqsManagedSseEnabled":   {"SqsManagedSseEnabled", asBool},
+		"DeduplicationScope":     {"DeduplicationScope", asText},
+		"FifoThroughputLimit":    {"FifoThroughputLimit", asText},
+		"RedrivePolicy":          {"RedrivePolicy", asDocument},
+	}
+	return map[string]map[string]attribute{
+		"AWS::SQS::Queue": queue,
+		"AWS::SNS::Topic": {
+			"FifoTopic": {"FifoTopic", asBool}, "KmsMasterKeyId": {"KmsMasterKeyId", asText},
+			"ContentBasedDeduplication": {"ContentBasedDeduplication", asBool},
+			"FifoThroughputScope":       {"FifoThroughputScope", asText},
+		},
+		"AWS::SNS::Subscription": {
+			"TopicArn": {"TopicArn", asText}, "Endpoint": {"Endpoint", asText},
+			"RawMessageDelivery": {"RawMessageDelivery", asBool}, "FilterPolicy": {"FilterPolicy", asDocument},
+			"RedrivePolicy": {"RedrivePolicy", asDocument},
+		},
+	}
+}
+
+// cloudFormationOf is the type of a resource.
+func cloudFormationOf(resource string) string {
+	switch resource {
+	case "topic":
+		return "AWS::SNS::Topic"
+	case "subscription":
+		return "AWS::SNS::Subscription"
+	}
+	return "AWS::SQS::Queue"
+}
+
+// CloudFormation returns the declared channels as a template in JSON, with an alarm for each threshold and for dead
+// letters. Resources are kept when the stack is deleted, because they have messages. The backend is snssqs; it makes no
+// request.
+func CloudFormation(b godwit.Backend, s *Spec) ([]byte, error) {
+	id := func(resource, name string) string {
+		words := strings.Split(identifier(resource, name, s.Namespace), "_")
+		for i, w := range words {
+			words[i] = strings.ToUpper(w[:min(1, len(w))]) + w[min(1, len(w)):]
+		}
+		return strings.Join(words, "")
+	}
+	wanted, err := s.wanted(b, func(resource, name string) string {
+		if resource == "topic" {
+			return "${" + id(resource, name) + "}"
+		}
+		return "${" + id(resource, name) + ".Arn}"
+	})
+	if err != nil {
+		return nil, err
+	}
+	resources, types := object{}, cloudFormationTypes()
+	for _, r := range wanted {
+		kind, name, properties := cloudFormationOf(r.Resource), id(r.Resource, r.Name), object{}
+		for _, key := range slices.Sorted(maps.Keys(r.Attributes)) {
+			a, known := types[kind][key]
+			switch {
+			case key == "Policy":
+				a = attribute{kind: asDocument}
+			case !known:
+				return nil, unknownAttribute(&r, key)
+			}
+			value, err := a.value(r.Attributes[key])
+			if err != nil {
+				return nil, err
+			}
+			if value = referring(value); key == "Policy" {
+				resources[name+"Policy"] = policyResource(r.Resource, name, value)
+				continue
+			}
+			properties[a.name] = value
+		}
+		one := object{"Type": kind, "Properties": properties}
+		switch r.Resource {
+		case "subscription":
+			name += "Subscription"
+			properties["Protocol"] = "sqs"
+		case "topic":
+			properties["TopicName"], properties["Tags"] = r.Name, tagList(r.Tags)
+			one["DeletionPolicy"], one["UpdateReplacePolicy"] = "Retain", "Retain"
+		default:
+			properties["QueueName"], properties["Tags"] = r.Name, tagList(r.Tags)
+			one["DeletionPolicy"], one["UpdateReplacePolicy"] = "Retain", "Retain"
+			addAlarms(s, resources, r.Channel.String(), name, r.Resource == "dead letters")
+		}
+		resources[name] = one
+	}
+	return indented(object{
+		"AWSTemplateFormatVersion": "2010-09-09",
+		"Description":              "Channels of Godwit, topology " + s.name(),
+		"Resources":                resources,
+	})
+}
+
+func policyResource(resource, name string, policy any) object {
+	if resource == "topic" {
+		return object{"Type": "AWS::SNS::TopicPolicy", "Properties": object{
+			"Topics": []any{object{"Ref": name}}, "PolicyDocument": policy,
+		}}
+	}
+	return object{"Type": "AWS::SQS::QueuePolicy", "Properties": object{
+		"Queues": []any{object{"Ref": name}}, "PolicyDocument": policy,
+	}}
+}
+
+func tagList(tags map[string]string) []any {
+	var all []any
+	for _, key := range slices.Sorted(maps.Keys(tags)) {
+		all = append(all, object{"Key": key, "Value": tags[key]})
+	}
+	return all
+}
+
+// reference is what the addresses of wanted resources are in a template.
+var reference = regexp.MustCompile(`^\$\{(\w+)(\.Arn)?\}$`)
+
+// referring replaces the addresses in a value with references to resources of the template.
+func referring(value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		out := object{}
+		for key, one := range v {
+			out[key] = referring(one)
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i := range v {
+			out[i] = referring(v[i])
+		}
+		return out
+	case string:
+		if m := reference.FindStringSubmatch(v); m != nil {
+			if m[2] == "" {
+				return object{"Ref": m[1]}
+			}
+			return object{"Fn::GetAtt": []any{m[1], "Arn"}}
+		}
+	}
+	return value
+}
+
+// addAlarms adds the alarms of a queue, and the one of dead letters, which needs no threshold.
+func addAlarms(s *Spec, resources object, channel, queue string, dead bool) {
+	add := func(suffix, metric, statistic string, above float64) {
+		resources[queue+suffix] = object{"Type": "AWS::CloudWatch::Alarm", "Properties": object{
+			"Namespace": "AWS/SQS", "MetricName": metric, "Statistic": statistic,
+			"Period": 300, "EvaluationPeriods": 1,
+			"ComparisonOperator": "GreaterThanThreshold", "Threshold": above, "TreatMissingData": "notBreaching",
+			"AlarmDescription": channel + ": " + metric + " of " + ownerOf(s.Channels[channel].Owner, s.Owner),
+			"Dimensions": []any{
+				object{"Name": "QueueName", "Value": object{"Fn::GetAtt": []any{queue, "QueueName"}}},
+			},
+		}}
+	}
+	a := s.Channels[channel].Alarms
+	switch {
+	case dead:
+		add("Alarm", "ApproximateNumberOfMessagesVisible", "Maximum", float64(max(a.DeadLetters-1, 0)))
+	default:
+		if a.Age > 0 {
+			add("AgeAlarm", "ApproximateAgeOfOldestMessage", "Maximum", a.Age.Seconds())
+		}
+		if a.Depth > 0 {
+			add("DepthAlarm", "ApproximateNumberOfMessagesVisible", "Maximum", float64(a.Depth))
+		}
+	}
+}

@@ -1,0 +1,100 @@
+package topology
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/godwitmq/godwit"
+	"github.com/godwitmq/godwit/driver"
+)
+
+// wanted are the resources of a declaration as the backend would make them. It makes no request.
+func (s *Spec) wanted(b godwit.Backend, address func(resource, name string) string) ([]driver.WantedResource, error) {
+	do := driver.OperationsOf(b)
+	if do.Wanted == nil {
+		return nil, errors.New("topology: only the resources of SNS and SQS can be exported: open snssqs")
+	}
+	if err := s.Check(); err != nil {
+		return nil, err
+	}
+	specs, err := s.resources()
+	if err != nil {
+		return nil, err
+	}
+	return do.Wanted(specs, address)
+}
+
+// identifier is a name of letters, digits and '_' for a resource: orders, orders_dlq, wishes_mobile.
+func identifier(resource, name, namespace string) string {
+	name = strings.TrimPrefix(name, namespace+"---")
+	name = strings.TrimSuffix(name, orderedSuffix)
+	if resource == "topic" {
+		name += "--topic"
+	}
+	return strings.NewReplacer("--", "__", "-", "_").Replace(name)
+}
+
+// indented is a value as JSON in lines. Policies have '<' and '&', which are not escaped.
+func indented(v any) ([]byte, error) {
+	var text bytes.Buffer
+	enc := json.NewEncoder(&text)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	err := enc.Encode(v)
+	return text.Bytes(), err
+}
+
+// attribute is how a tool calls an attribute of SQS or SNS, and the type that its value has there.
+type attribute struct {
+	name string
+	kind attributeKind
+}
+
+type attributeKind uint8
+
+const (
+	asText attributeKind = iota
+	asNumber
+	asBool
+	asDocument // a text with JSON, which some tools want as an object
+)
+
+// value converts a value of the service.
+func (a attribute) value(text string) (any, error) {
+	switch a.kind {
+	case asNumber:
+		return json.Number(text), nil
+	case asBool:
+		return text == "true", nil
+	case asDocument:
+		var doc any
+		err := json.Unmarshal([]byte(text), &doc)
+		return doc, err
+	}
+	return text, nil
+}
+
+// unknownAttribute is the error for an attribute that an export does not know: it would be lost.
+func unknownAttribute(r *driver.WantedResource, name string) error {
+	return fmt.Errorf("topology: the export does not know the attribute %s of %s %s", name, r.Resource, r.Name)
+}
+
+// queueURL is the URL of a queue of AWS by its ARN; "": it is none.
+func queueURL(arn string) string {
+	parts := strings.Split(arn, ":")
+	if len(parts) != 6 || parts[2] != "sqs" {
+		return ""
+	}
+	domain := "amazonaws.com"
+	if parts[1] == "aws-cn" {
+		domain += ".cn"
+	}
+	return fmt.Sprintf("https://sqs.%s.%s/%s/%s", parts[3], domain, parts[4], parts[5])
+}
+
+// ownerOf is the owner of a channel in texts.
+func ownerOf(own, shared string) string { return cmp.Or(own, shared, "nobody") }

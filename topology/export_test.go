@@ -1,0 +1,151 @@
+package topology_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/driver/memdriver"
+	"github.com/godwitmq/godwit/topology"
+)
+
+// The exports of the declaration of testdata.
+func TestExports(t *testing.T) {
+	s := shop(t)
+	golden(t, "testdata/shop.mmd", topology.Mermaid(s))
+	golden(t, "testdata/shop.md", topology.Markdown(s))
+	inWorld(t, func(w *world) {
+		text, err := topology.Terraform(w.b, s, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		golden(t, "testdata/shop.tf.json", string(text))
+		if text, err = topology.CloudFormation(w.b, s); err != nil {
+			t.Fatal(err)
+		}
+		golden(t, "testdata/shop.template.json", string(text))
+		calls := w.b.Server().Calls()
+		if len(calls) > 0 {
+			t.Errorf("an export calls %v", calls)
+		}
+	})
+}
+
+// What exists gets import blocks.
+func TestTerraformImports(t *testing.T) {
+	inWorld(t, func(w *world) {
+		s := shop(t)
+		w.apply(s, nil)
+		all, err := w.b.Catalog(w.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := topology.Terraform(w.b, s, all)
+		var config struct {
+			Import   []struct{ To, ID string }
+			Resource map[string]map[string]any
+		}
+		if err == nil {
+			err = json.Unmarshal(text, &config)
+		}
+		if err != nil || len(config.Import) != 12 {
+			t.Fatalf("%d imports, %v", len(config.Import), err)
+		}
+		for _, i := range config.Import {
+			kind, name, _ := strings.Cut(i.To, ".")
+			if config.Resource[kind][name] == nil || !strings.Contains(i.ID, "prod---") {
+				t.Errorf("an import of %+v", i)
+			}
+		}
+		if i := config.Import[0]; i.To != "aws_sns_topic.ledger__topic" ||
+			i.ID != "arn:aws:sns:us-east-1:000000000000:prod---ledger.fifo" {
+			t.Errorf("the first import is %+v", i)
+		}
+	})
+}
+
+// Random declarations are exported: every attribute is known, and every reference names a resource.
+func TestExportsOfRandomDeclarations(t *testing.T) {
+	inWorld(t, func(w *world) {
+		for seed := range uint64(100) {
+			s := random(rand.New(rand.NewPCG(seed, 3)))
+			text, err := topology.CloudFormation(w.b, s)
+			var template struct{ Resources map[string]any }
+			if err == nil {
+				err = json.Unmarshal(text, &template)
+			}
+			if err != nil {
+				t.Fatalf("seed %d: %v", seed, err)
+			}
+			for _, name := range references(template.Resources) {
+				if template.Resources[name] == nil {
+					t.Errorf("seed %d: a reference to %s, of %v", seed, name,
+						slices.Sorted(maps.Keys(template.Resources)))
+				}
+			}
+			if strings.Contains(string(text), "${") {
+				t.Errorf("seed %d: a reference is a text:\n%s", seed, text)
+			}
+			if _, err := topology.Terraform(w.b, s, nil); err != nil {
+				t.Errorf("seed %d: %v", seed, err)
+			}
+			_, _ = topology.Mermaid(s), topology.Markdown(s)
+		}
+	})
+}
+
+// references are the resources that a template refers to.
+func references(value any) (all []string) {
+	switch v := value.(type) {
+	case map[string]any:
+		if name, ok := v["Ref"].(string); ok {
+			all = append(all, name)
+		}
+		if at, ok := v["Fn::GetAtt"].([]any); ok {
+			all = append(all, fmt.Sprint(at[0]))
+		}
+		for _, one := range v {
+			all = append(all, references(one)...)
+		}
+	case []any:
+		for _, one := range v {
+			all = append(all, references(one)...)
+		}
+	}
+	return all
+}
+
+// A text that looks as if Terraform replaced it is a text.
+func TestTerraformTexts(t *testing.T) {
+	inWorld(t, func(w *world) {
+		s := shop(t)
+		c := s.Channels["wishes.mobile"]
+		c.Filter = topology.Filter{Exact: []string{"${var.x}", "%{if}"}}
+		c.Tags = map[string]string{"note": "${a}"}
+		s.Channels["wishes.mobile"] = c
+		text, err := topology.Terraform(w.b, s, nil)
+		if err != nil || strings.Contains(string(text), `"${var`) || !strings.Contains(string(text), `$${var.x}`) ||
+			!strings.Contains(string(text), `%%{if}`) || !strings.Contains(string(text), `"note": "$${a}"`) {
+			t.Errorf("%v\n%s", err, text)
+		}
+	})
+}
+
+// Only resources of SNS and SQS can be exported.
+func TestExportsOfOtherBackends(t *testing.T) {
+	b, err := memdriver.Open(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := topology.Terraform(b, shop(t), []driver.ChannelInfo{}); err == nil {
+		t.Error("memory is exported to Terraform")
+	}
+	if _, err := topology.CloudFormation(b, shop(t)); err == nil {
+		t.Error("memory is exported to CloudFormation")
+	}
+}
