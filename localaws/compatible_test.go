@@ -63,7 +63,8 @@ func TestHealthAsOfLocalStack(t *testing.T) {
 	}
 }
 
-// Pages about SNS and about the server, as LocalStack has them. Other paths that begin with an underscore name no bucket.
+// Pages about SNS and about the server, as LocalStack has them. Other paths that begin with an underscore name no
+// bucket.
 func TestPagesAsOfLocalStack(t *testing.T) {
 	f := newFixture(t, nil)
 	path := seedFile(t, `{"topics": [{"name": "events", "subscriptions": [{"endpoint": "+4912345", "protocol": "sms"},
