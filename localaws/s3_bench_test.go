@@ -3,7 +3,9 @@ package localaws_test
 import (
 	"bytes"
 	"crypto/md5"
+	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
 	"fmt"
 	"hash/crc32"
 	"io"
@@ -18,7 +20,8 @@ import (
 )
 
 // BenchmarkObjects puts and gets objects over a socket, with the real client, from a server in another process: from
-// localaws, and from a handler that reads the body through MD5 and the asked checksum and gives canned replies.
+// localaws, and from a handler that reads the body through MD5, the asked checksum and the payload's digest and gives
+// canned replies.
 func BenchmarkObjects(b *testing.B) {
 	for _, size := range []int{1 << 10, 1 << 20} {
 		body := bytes.Repeat([]byte{'x'}, size)
@@ -99,10 +102,13 @@ func cannedObjects() http.HandlerFunc {
 			_, _ = w.Write(last)
 			return
 		}
-		whole, sum := md5.New(), crc32.NewIEEE()
+		whole, sum, payload := md5.New(), crc32.NewIEEE(), sha256.New()
 		text := make([]byte, max(r.ContentLength, 0))
-		if _, err := io.ReadFull(io.TeeReader(r.Body, io.MultiWriter(whole, sum)), text); err != nil {
+		if _, err := io.ReadFull(io.TeeReader(r.Body, io.MultiWriter(whole, sum, payload)), text); err != nil {
 			panic(err)
+		}
+		if r.ContentLength > 0 && r.Header.Get("X-Amz-Content-Sha256") != hex.EncodeToString(payload.Sum(nil)) {
+			panic("the payload is not what was signed")
 		}
 		last = text
 		w.Header().Set("ETag", fmt.Sprintf(`"%x"`, whole.Sum(nil)))

@@ -222,14 +222,7 @@ func (a *answer) send(body Content, limit int64) error {
 		if limit > 0 {
 			b = b[:min(int64(len(b)), limit)]
 		}
-		for len(b) > 0 {
-			n := min(len(b), 2*bufferSize)
-			if err := write(b[:n]); err != nil {
-				return err
-			}
-			b = b[n:]
-		}
-		return nil
+		return sendPieces(b, write)
 	}
 	scratch := a.buffers.Get().(*[bufferSize]byte)
 	defer a.buffers.Put(scratch)
@@ -250,6 +243,30 @@ func (a *answer) send(body Content, limit int64) error {
 			return nil
 		case err != nil:
 			return err
+		}
+	}
+	return nil
+}
+
+// The pieces of a body in memory. Each has a deadline of its own, so that a slow client is not cut; larger ones cost
+// less. While the client takes them quickly, they grow.
+const (
+	firstPiece   = 4 * bufferSize
+	largestPiece = 8 * bufferSize
+	quickPiece   = 100 * time.Millisecond
+)
+
+func sendPieces(b []byte, write func([]byte) error) error {
+	for piece := firstPiece; len(b) > 0; {
+		n, began := min(len(b), piece), time.Now()
+		if err := write(b[:n]); err != nil {
+			return err
+		}
+		b = b[n:]
+		if time.Since(began) < quickPiece {
+			piece = min(2*piece, largestPiece)
+		} else {
+			piece = firstPiece
 		}
 	}
 	return nil

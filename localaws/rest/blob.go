@@ -37,10 +37,13 @@ func newBlob(size int64) (*Blob, error) {
 	return b, nil
 }
 
+// memoryPiece is the most that is read at once into a blob in memory.
+const memoryPiece = 4 * bufferSize
+
 // room returns where the next bytes are read to: the blob itself, or scratch.
 func (b *Blob) room(scratch []byte, left int64) []byte {
 	if b.file == nil {
-		scratch = b.memory[len(b.memory):min(cap(b.memory), len(b.memory)+len(scratch))]
+		scratch = b.memory[len(b.memory):min(cap(b.memory), len(b.memory)+memoryPiece)]
 	}
 	return scratch[:min(int64(len(scratch)), left)]
 }

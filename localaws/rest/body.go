@@ -214,7 +214,8 @@ type digests struct {
 	second    hash.Hash // nil: none
 
 	pieces chan []byte   // nil: write computes MD5 itself
-	hashed chan struct{} // after each piece, and closed at the end
+	hashed chan struct{} // after each piece if it is used again, and closed at the end
+	reused bool          // the memory of a piece is used again for the next
 }
 
 func (b *Body) newDigests(otherwise string) *digests {
@@ -229,14 +230,17 @@ func (b *Body) newDigests(otherwise string) *digests {
 	return d
 }
 
-// beside starts a goroutine that computes MD5 while write computes the rest; end ends it.
-func (d *digests) beside() (end func()) {
-	d.pieces, d.hashed = make(chan []byte), make(chan struct{})
+// beside starts a goroutine that computes MD5 while write computes the rest; end ends it. reused says that the memory
+// of a piece is used again for the next.
+func (d *digests) beside(reused bool) (end func()) {
+	d.pieces, d.hashed, d.reused = make(chan []byte, piecesAhead), make(chan struct{}), reused
 	go func() {
 		defer close(d.hashed)
 		for p := range d.pieces {
 			d.md5.Write(p)
-			d.hashed <- struct{}{}
+			if reused {
+				d.hashed <- struct{}{}
+			}
 		}
 	}()
 	return func() {
@@ -246,10 +250,15 @@ func (d *digests) beside() (end func()) {
 	}
 }
 
+// piecesAhead is how far reading may be ahead of MD5.
+const piecesAhead = 4
+
 func (d *digests) write(p []byte) {
 	if d.pieces != nil && len(p) > 0 {
 		d.pieces <- p
-		defer func() { <-d.hashed }() // p is used again
+		if d.reused {
+			defer func() { <-d.hashed }()
+		}
 	} else {
 		d.md5.Write(p)
 	}
@@ -267,7 +276,7 @@ func (b *Body) copy(blob *Blob, sums *digests) error {
 	scratch := b.buffers.Get().(*[bufferSize]byte)
 	defer b.buffers.Put(scratch)
 	if b.Size > bufferSize {
-		defer sums.beside()()
+		defer sums.beside(blob.Bytes() == nil)()
 	}
 	for left := b.Size; left > 0; {
 		room := blob.room(scratch[:], left)
