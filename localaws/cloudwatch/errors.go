@@ -62,12 +62,12 @@ func invalidToken() *wire.Error {
 
 // noAlarm is AWS's error for an alarm that does not exist; it has no message.
 func noAlarm() *wire.Error {
-	return &wire.Error{Code: "ResourceNotFound", Status: http.StatusNotFound}
+	return &wire.Error{Code: "ResourceNotFound", Status: http.StatusNotFound, ModelStatus: http.StatusBadRequest}
 }
 
 func noResource(arn string) *wire.Error {
 	return &wire.Error{
-		Code: "ResourceNotFoundException", Status: http.StatusNotFound,
+		Code: "ResourceNotFoundException", Status: http.StatusNotFound, ModelStatus: http.StatusBadRequest,
 		Message: fmt.Sprintf("The alarm %s does not exist.", arn),
 	}
 }

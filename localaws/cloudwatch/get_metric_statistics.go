@@ -97,7 +97,8 @@ func (in *GetMetricStatisticsInput) reading(now time.Time) (metric.Reading, *wir
 	}
 	r.Unit, r.Period = in.Unit, time.Duration(*in.Period)*time.Second
 	r.From, r.To = begin(*in.StartTime, now, r.Period), *in.EndTime
-	if n := int64((r.To.Sub(r.From) + r.Period - 1) / r.Period); n > maxDatapoints {
+	asked := in.EndTime.Sub(*in.StartTime) // before the start is rounded
+	if n := int64((asked + r.Period - 1) / r.Period); n > maxDatapoints {
 		return r, invalidCombination("You have requested up to %s datapoints, which exceeds the limit of 1,440. "+
 			"You may reduce the datapoints requested by increasing Period, or decreasing the time range.", grouped(n))
 	}

@@ -234,7 +234,7 @@ func (w *world) sign(r *http.Request, body string) {
 	switch {
 	case strings.Contains(body, "Version=2010-03-31"):
 		service = "sns"
-	case strings.Contains(body, "Version=2010-08-01"):
+	case strings.Contains(body, "Version=2010-08-01"), strings.HasPrefix(r.Header.Get("X-Amz-Target"), graniteTarget):
 		service = "monitoring"
 	}
 	keys := must(w.keys.Retrieve(w.ctx))(w)
@@ -252,6 +252,9 @@ func (w *world) query(path, action string, values url.Values) (int, string) {
 	code, _, body := w.raw(path, map[string]string{"Content-Type": "application/x-www-form-urlencoded"}, form.Encode())
 	return code, body
 }
+
+// graniteTarget begins the targets of CloudWatch's actions in awsJson.
+const graniteTarget = "GraniteServiceVersion20100801."
 
 // json calls an action of SQS in awsJson.
 func (w *world) json(action, body string) (int, http.Header, string) {

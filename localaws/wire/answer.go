@@ -14,6 +14,7 @@ type answer struct {
 	protocol  Protocol
 	service   *Service
 	json      bool  // a query request asks for JSON
+	queryMode bool  // a request of another protocol asks for the errors of the query protocol
 	limit     int64 // the connection breaks after this many bytes of the body; 0: it does not
 }
 
@@ -67,7 +68,11 @@ func (a *answer) fail(e *Error) {
 		}
 		b.bytes = appendXMLError(b.bytes, a.service, e, a.requestID)
 	}
-	a.write(e.status(), b.bytes)
+	status := e.status()
+	if e.ModelStatus != 0 && a.protocol != Query && !a.queryMode {
+		status = e.ModelStatus
+	}
+	a.write(status, b.bytes)
 }
 
 // refuseBareGet answers a GET without an action, as AWS does whatever the client accepts.
@@ -80,7 +85,8 @@ func (a *answer) refuseBareGet() {
 func (a *answer) write(status int, body []byte) {
 	h := a.w.Header()
 	values := []string{a.requestID, a.contentType(), strconv.Itoa(len(body))} // one allocation for three headers
-	h["X-Amzn-Requestid"] = values[0:1:1]
+	// AWS's spelling, for clients that compare names exactly.
+	h["x-amzn-RequestId"] = values[0:1:1]
 	if a.protocol == CBOR {
 		h["Smithy-Protocol"] = []string{cborName}
 	}

@@ -18,6 +18,9 @@ type Error struct {
 	QueryMessage string
 	// Status is the HTTP status; 0: 400.
 	Status int
+	// ModelStatus is the HTTP status in awsJson and rpcv2Cbor for a client that does not ask for the errors of the
+	// query protocol (x-amzn-query-mode); 0: the same as Status.
+	ModelStatus int
 	// Fault says that the server ("Receiver"), not the sender, caused the error.
 	Fault bool
 }

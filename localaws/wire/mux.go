@@ -78,7 +78,7 @@ func (m *Mux) Refuse(w http.ResponseWriter, r *http.Request, e *Error) {
 func (m *Mux) answer(w http.ResponseWriter, r *http.Request) answer {
 	return answer{
 		w: w, buffers: &m.buffers, requestID: m.opts.Random.UUID(), protocol: requestProtocol(r), service: m.nobody,
-		json: wantsJSON(r),
+		json: wantsJSON(r), queryMode: strings.EqualFold(r.Header.Get("X-Amzn-Query-Mode"), "true"),
 	}
 }
 

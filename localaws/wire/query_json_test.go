@@ -47,7 +47,7 @@ func TestQueryAnswersInJSON(t *testing.T) {
 		if got := w.Header().Get("Content-Type"); got != c.kind {
 			t.Errorf("%s, Accept %q: Content-Type %q", c.body, c.accept, got)
 		}
-		want := strings.Replace(c.want, "ID", w.Header().Get("X-Amzn-Requestid"), 1)
+		want := strings.Replace(c.want, "ID", w.Header()["x-amzn-RequestId"][0], 1)
 		if got := w.Body.String(); c.want != "" && got != want {
 			t.Errorf("%s, Accept %q:\n%s\nwant\n%s", c.body, c.accept, got, want)
 		}

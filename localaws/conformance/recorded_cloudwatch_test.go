@@ -1,0 +1,57 @@
+package conformance
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
+	"github.com/aws/aws-sdk-go-v2/service/cloudwatch/types"
+)
+
+// AWS counts the points of a range before it rounds the start (AWS's page of GetMetricStatistics: at most 1,440 points;
+// 24 hours of minutes are 1,440 whatever the second at which they start).
+func TestRecordedMetricStatisticsCount(t *testing.T) {
+	read := func(m *metrics, length time.Duration) error {
+		start := m.start.Add(-25*time.Hour + 17*time.Second)
+		_, err := m.c.GetMetricStatistics(m.ctx, &cloudwatch.GetMetricStatisticsInput{
+			Namespace: &m.namespace, MetricName: aws.String("m"), Period: aws.Int32(60),
+			Statistics: []types.Statistic{"Sum"}, StartTime: &start, EndTime: aws.Time(start.Add(length)),
+		})
+		return err
+	}
+	runMetrics(t, "24 hours of minutes from within a minute", func(m *metrics) {
+		if err := read(m, 24*time.Hour); err != nil {
+			m.Error(err)
+		}
+	})
+	runMetrics(t, "a second more", func(m *metrics) {
+		m.refused(read(m, 24*time.Hour+time.Second), "InvalidParameterCombination",
+			"You have requested up to 1,441 datapoints, which exceeds the limit of 1,440.")
+	})
+}
+
+// The status of an error is that of the query protocol only for clients that ask for it (smithy.io, "AWS query
+// compatible": x-amzn-query-mode; the status of the error in the model is 400).
+func TestRecordedMissingAlarmStatus(t *testing.T) {
+	for _, c := range []struct {
+		name, mode string
+		status     int
+	}{{"without the query mode", "", 400}, {"in the query mode", "true", 404}} {
+		runMetrics(t, c.name, func(m *metrics) {
+			h := map[string]string{
+				"Content-Type": "application/x-amz-json-1.0", "X-Amz-Target": graniteTarget + "SetAlarmState",
+			}
+			if c.mode != "" {
+				h["X-Amzn-Query-Mode"] = c.mode
+			}
+			status, header, body := m.raw("/", h,
+				`{"AlarmName":"`+m.name("none")+`","StateValue":"OK","StateReason":"test"}`)
+			if status != c.status || !strings.Contains(body, "ResourceNotFound") ||
+				header.Get("X-Amzn-Query-Error") != "ResourceNotFound;Sender" {
+				m.Errorf("%d %v %s", status, header, body)
+			}
+		})
+	}
+}
