@@ -91,7 +91,7 @@ func (l localstack) messages(w http.ResponseWriter, r *http.Request) {
 	url.Path = "/"
 	values, who := url.Query(), wire.Identity(r)
 	if parts := strings.Split(strings.TrimPrefix(r.URL.Path, localstackMessages+"/"), "/"); len(parts) == 3 {
-		values.Set("QueueUrl", "/"+parts[1]+"/"+parts[2]) // region, account, name
+		values.Set("QueueUrl", "/queue/"+strings.Join(parts, "/")) // region, account, name
 		who = wire.Signer{Region: parts[0]}
 	}
 	values.Set("Action", "ReceiveMessage") // awsJson does not look at it

@@ -145,6 +145,7 @@ func TestMessagesAsOfLocalStack(t *testing.T) {
 		{path + "/us-east-1/000000000000/q?ShowInvisible=true", "", "one two"},
 		{path + "/us-east-1/000000000000/q?ShowDelayed=1", "", "two three"},
 		{path + "/us-east-1/000000000000/q?ShowDelayed=true&ShowInvisible=True", "application/json", "one two three"},
+		{path + "/eu-west-1/000000000000/q", "", ""},
 	} {
 		status, body := fetch(t, s, "GET", c.at, "Accept", c.accept)
 		for _, text := range []string{"one", "two", "three"} {

@@ -199,6 +199,12 @@ func (p *places) close() {
 	}
 }
 
+// hasQueue reports whether a place has a queue with a name.
+func (p *places) hasQueue(at wire.Place, name string) bool {
+	in := p.find(at)
+	return in != nil && in.sqs.Queue(name) != nil
+}
+
 func (p *places) sqsOf(c *wire.Call) (*sqs.Service, error) {
 	s, err := p.of(c, c.Resource())
 	if err != nil {

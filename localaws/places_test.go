@@ -167,7 +167,11 @@ func TestRegionsAreApart(t *testing.T) {
 		callFrom(t, server, "key", virginia), callFrom(t, server, "key", ireland), callFrom(t, server, ours, ireland),
 	} {
 		url := c.queue("orders", map[string]string{"VisibilityTimeout": fmt.Sprint(30 + len(server.Places()))})
-		if want := "http://localhost/" + c.account + "/orders"; *url != want {
+		want := "http://localhost/" + c.account + "/orders"
+		if c.region == ireland {
+			want = "http://localhost/" + c.account + ".eu-west-1/orders"
+		}
+		if *url != want {
 			t.Errorf("URL %s, want %s", *url, want)
 		}
 		attributes := ok(c.sqs.GetQueueAttributes(c.ctx, &sqs.GetQueueAttributesInput{
@@ -249,7 +253,7 @@ func TestMissingResourcesAreFound(t *testing.T) {
 	here, there := callFrom(t, server, "key", virginia), callFrom(t, server, "key", ireland)
 	url, topic := there.queue("orders", nil), there.topic("events")
 	for range 2 {
-		refused(t, here.send(url, "x"), noQueue, "The specified queue does not exist.")
+		refused(t, here.send(url, "x"), "InvalidAddress", "The address http://localhost/ is not valid for this endpoint.")
 		_, err := here.sqs.GetQueueUrl(here.ctx, &sqs.GetQueueUrlInput{QueueName: aws.String("orders")})
 		refused(t, err, noQueue, "The specified queue does not exist.")
 		refused(t, here.publish(topic, "x"), "InvalidParameter", "TopicArn")

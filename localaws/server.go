@@ -183,6 +183,10 @@ func (s *Server) newServices(at wire.Place, source *random.Source) *services {
 	}
 	made.sqs = sqs.New(sqs.Options{
 		Clock: s.clock, Random: source, Account: at.Account, Region: at.Region,
+		Home: s.opts.Region, SingleRegion: s.opts.SingleRegion,
+		AtHome: func(name string) bool {
+			return s.places.hasQueue(wire.Place{Account: at.Account, Region: s.opts.Region}, name)
+		},
 		Logger: s.opts.Logger, RealisticWaits: s.opts.RealisticWaits, Leniency: s.leniency,
 		Woken: queues.woken, Missing: func(name string) { s.places.missQueue(at, name) },
 	})

@@ -3,6 +3,8 @@ package sqs
 import (
 	"errors"
 	"fmt"
+	"net/http"
+	"strings"
 
 	"github.com/godwitmq/godwit/localaws/sqs/queue"
 	"github.com/godwitmq/godwit/localaws/wire"
@@ -21,6 +23,19 @@ func noQueue() *wire.Error {
 		Code: "QueueDoesNotExist", Query: simple + "NonExistentQueue",
 		Message:      "The specified queue does not exist.",
 		QueryMessage: "The specified queue does not exist for this wsdl version.",
+	}
+}
+
+// wrongRegion is AWS's error for the URL of a queue of another region. It names the host only.
+func wrongRegion(c *wire.Call, url string) *wire.Error {
+	address := c.BaseURL + "/"
+	if scheme, rest, ok := strings.Cut(url, "://"); ok {
+		host, _, _ := strings.Cut(rest, "/")
+		address = scheme + "://" + host + "/"
+	}
+	return &wire.Error{
+		Code: "InvalidAddress", Status: http.StatusNotFound, ModelStatus: http.StatusBadRequest,
+		Message: fmt.Sprintf("The address %s is not valid for this endpoint.", address),
 	}
 }
 

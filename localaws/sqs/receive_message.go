@@ -81,12 +81,14 @@ func (in *ReceiveMessageInput) systemNames(p wire.Protocol) []string {
 	return slices.Concat(in.AttributeNames, in.MessageSystemAttributeNames)
 }
 
-// receiver identifies the caller, for the message's history.
+// receiver identifies the caller, for the message's history: its access key, or the account if the request is not
+// signed, and its program.
 func receiver(c *wire.Call) string {
-	if c.Agent == "" {
-		return sender(c)
+	who := c.Caller
+	if who == "" {
+		who = c.Account
 	}
-	return sender(c) + " " + c.Agent
+	return strings.TrimSpace(who + " " + c.Agent)
 }
 
 func receiveRequest(q *Queue, in *ReceiveMessageInput) (queue.Receive, *wire.Error) {

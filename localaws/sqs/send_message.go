@@ -37,7 +37,7 @@ func (s *Service) sendMessage(_ context.Context, c *wire.Call, in *SendMessageIn
 		body: in.MessageBody, delay: in.DelaySeconds, attributes: in.MessageAttributes,
 		system: in.MessageSystemAttributes,
 		trace:  c.Trace, group: in.MessageGroupID, dedup: in.MessageDeduplicationID,
-	}, sender(c))
+	}, wire.UserID)
 	if bad != nil {
 		return nil, bad
 	}
@@ -50,13 +50,4 @@ func (s *Service) sendMessage(_ context.Context, c *wire.Call, in *SendMessageIn
 		SystemMD5: systemMD5(in.MessageSystemAttributes),
 		MessageID: accepted[0].ID, SequenceNumber: accepted[0].Sequence,
 	}, nil
-}
-
-// sender returns the id that AWS would report as the sender: the caller's, here the access key of the signature, or the
-// account if the request is not signed.
-func sender(c *wire.Call) string {
-	if c.Caller != "" {
-		return c.Caller
-	}
-	return c.Account
 }

@@ -83,7 +83,7 @@ func (s *Service) entry(c *wire.Call, q *Queue, e *sendEntry) (queue.Put, *wire.
 	put, bad := s.message(q, q.settings.Load(), &outgoing{
 		body: e.MessageBody, delay: e.DelaySeconds, attributes: e.MessageAttributes, system: e.MessageSystemAttributes,
 		trace: c.Trace, group: e.MessageGroupID, dedup: e.MessageDeduplicationID, batch: true,
-	}, sender(c))
+	}, wire.UserID)
 	return put, bad
 }
 

@@ -20,7 +20,13 @@ type Options struct {
 	Random  *random.Source
 	Account string
 	Region  string
-	Logger  *slog.Logger // nil: logs are discarded
+	// Home is the region whose queues have URLs that name no region; "": those of every region do.
+	Home string
+	// AtHome reports whether Home has a queue with a name; nil: it has none.
+	AtHome func(name string) bool
+	// SingleRegion makes URLs of every region mean this one.
+	SingleRegion bool
+	Logger       *slog.Logger // nil: logs are discarded
 	// Woken is called when a queue that nobody counts has a call or a message; nil: nothing is counted. It may be
 	// called with locks of the service and the queue held, and must not call them.
 	Woken func(*Queue)
@@ -148,16 +154,22 @@ func (s *Service) sorted() []*Queue {
 }
 
 // byURL returns the queue of a request, unless the caller may not call the action, and tells it that there was a
-// call. As on AWS only the URL's path counts. A bare name is accepted as well, because some clients send it.
+// call. As on AWS the URL of another region is refused, and apart from the region only the URL's path counts. A bare
+// name is accepted as well, because some clients send it.
 func (s *Service) byURL(c *wire.Call, url string) (*Queue, *wire.Error) {
 	if url == "" {
 		return nil, missing("QueueUrl")
 	}
-	rest, name := "", url
+	name := url
 	if slash := strings.LastIndexByte(url, '/'); slash >= 0 {
-		rest, name = url[:slash], url[slash+1:]
-		if account := rest[strings.LastIndexByte(rest, '/')+1:]; account != s.opts.Account {
+		name = url[slash+1:]
+		at := wire.QueuePlace(url)
+		if at.Account != s.opts.Account {
 			return nil, noQueue()
+		}
+		if !s.means(at.Region, name) {
+			s.miss(name)
+			return nil, wrongRegion(c, url)
 		}
 	}
 	q := s.byName(name)
@@ -173,10 +185,28 @@ func (s *Service) byName(name string) *Queue {
 	s.mu.RLock()
 	q := s.queues[name]
 	s.mu.RUnlock()
-	if q == nil && s.opts.Missing != nil {
-		s.opts.Missing(name)
+	if q == nil {
+		s.miss(name)
 	}
 	return q
+}
+
+func (s *Service) miss(name string) {
+	if s.opts.Missing != nil {
+		s.opts.Missing(name)
+	}
+}
+
+// means reports whether a URL with a region and a queue's name is one of this region. A URL without a region is that of
+// a queue at home, if there is such a queue; if there is none, somebody wrote it by hand, and it means this region.
+func (s *Service) means(region, name string) bool {
+	switch {
+	case s.opts.SingleRegion, region == s.opts.Region:
+		return true
+	case region != "":
+		return false
+	}
+	return s.opts.Region == s.opts.Home || s.opts.AtHome == nil || !s.opts.AtHome(name)
 }
 
 // byARN returns the queue with an ARN, or nil.
@@ -194,8 +224,17 @@ func (s *Service) arn(name string) string {
 	return wire.Place{Account: s.opts.Account, Region: s.opts.Region}.ARN("sqs", name)
 }
 
+// url returns a queue's URL as the caller reaches it. It names the region unless the host does or the region is Home.
+// The path has two parts in every case, because clients take the name and the account from them.
 func (s *Service) url(c *wire.Call, name string) string {
-	return c.BaseURL + "/" + s.opts.Account + "/" + name
+	account, host := s.opts.Account, wire.HostRegion(c.BaseURL)
+	if host == "" {
+		host = s.opts.Home
+	}
+	if host != s.opts.Region && !s.opts.SingleRegion {
+		account += "." + s.opts.Region
+	}
+	return c.BaseURL + "/" + account + "/" + name
 }
 
 // newQueue returns a queue that is not registered yet.

@@ -108,8 +108,12 @@ func (h Home) Caller(key, region string) Place {
 func (h Home) locate(key, region, resource string) (caller Place, owner string) {
 	caller = h.Caller(key, region)
 	named, ok := PlaceOf(resource)
-	if !ok {
-		named.Account = accountOf(resource)
+	switch {
+	case ok:
+	case IsAccount(resource):
+		named = Place{Account: resource}
+	default:
+		named = QueuePlace(resource)
 	}
 	switch {
 	case named.Account == "":
@@ -118,26 +122,10 @@ func (h Home) locate(key, region, resource string) (caller Place, owner string) 
 		return caller, named.Account
 	}
 	caller.Account = named.Account
-	if ok && !h.SingleRegion {
+	if named.Region != "" && !h.SingleRegion {
 		caller.Region = named.Region
 	}
 	return caller, named.Account
-}
-
-// accountOf returns the account that a queue's URL names, or the account itself; "": it names none.
-func accountOf(text string) string {
-	if IsAccount(text) {
-		return text
-	}
-	slash := strings.LastIndexByte(text, '/')
-	if slash < 0 {
-		return ""
-	}
-	rest := text[:slash]
-	if account := rest[strings.LastIndexByte(rest, '/')+1:]; IsAccount(account) {
-		return account
-	}
-	return ""
 }
 
 // named returns the indexes of the members that may name the resource of a call, in order.

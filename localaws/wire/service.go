@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"reflect"
 	"slices"
-	"strings"
 )
 
 // Service describes an AWS service to the wire.
@@ -57,8 +56,7 @@ func (s *Service) scope() string {
 
 // answersAt reports whether an action may be called at a path. At the path of a queue, only actions with a queue may.
 func (s *Service) answersAt(path string, a Action) bool {
-	account, _, below := strings.Cut(strings.TrimPrefix(path, "/"), "/")
-	if s.PathMember == "" || !below || !IsAccount(account) {
+	if s.PathMember == "" || QueuePlace(path).Account == "" {
 		return true
 	}
 	_, takes := a.input.query[s.PathMember]
