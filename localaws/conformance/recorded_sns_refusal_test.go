@@ -56,3 +56,18 @@ func TestRecordedFilterPolicyRefusals(t *testing.T) {
 			}
 		})
 }
+
+func TestRecordedBatchRefusals(t *testing.T) {
+	runTopics(t, "of a FIFO topic in AWS's order (localstack/localstack, tests/aws/services/sns/test_sns.snapshot.json, "+
+		"test_publish_batch_exceptions, recorded on AWS, 2023-08-24)", func(f *topics) {
+		fifo := f.topic(true)
+		_, err := f.batch(fifo, posting("1", "no group"))
+		f.invalid(err, "The MessageGroupId parameter is required for FIFO topics")
+		_, err = f.batch(fifo, posting("1", "same id"), posting("1", "same id"))
+		f.refusedAs(err, 400, "BatchEntryIdsNotDistinct", "Two or more batch entries in the request have the same Id.")
+		noDefault := posting("1", `{"sqs":"no group either"}`)
+		noDefault.MessageStructure = aws.String("json")
+		_, err = f.batch(fifo, noDefault)
+		f.invalid(err, "Message Structure - No default entry in JSON message body")
+	})
+}

@@ -108,14 +108,13 @@ func (a *recipients) accept(w *request) (*message, *wire.Error) {
 	return m, a.finish(m, w)
 }
 
-// finish makes the checks that need the topic.
+// finish reads a message with a text for each protocol, and then makes the checks that need the topic.
 func (a *recipients) finish(m *message, w *request) *wire.Error {
 	m.size = w.size()
-	if fault := m.checkOrder(w, a.topic.fifo, a.dedupByText); fault != nil {
-		return fault
-	}
 	if w.structure == "json" {
-		return m.split()
+		if fault := m.split(); fault != nil {
+			return fault
+		}
 	}
-	return nil
+	return m.checkOrder(w, a.topic.fifo, a.dedupByText)
 }
