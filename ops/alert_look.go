@@ -153,14 +153,14 @@ func about(c *driver.ChannelInfo) alert {
 
 // lookAt looks at one channel, and reports whether the age of its oldest message has to be looked up.
 func (a *Alerts) lookAt(ctx context.Context, l *looked, c *driver.ChannelInfo) (age bool) {
-	t := thresholdsOf(c)
+	t := ThresholdsOf(c)
 	is := func(kind string, open bool, format string, args ...any) {
 		one := about(c)
 		one.Kind = kind
 		l.found(one, open, fmt.Sprintf(format, args...))
 	}
-	if len(t.wrong) > 0 {
-		is(kindTag, true, "%s", strings.Join(t.wrong, "; "))
+	if len(t.Wrong) > 0 {
+		is(kindTag, true, "%s", strings.Join(t.Wrong, "; "))
 	} else {
 		is(kindTag, false, "its tags can be used")
 	}
@@ -176,19 +176,20 @@ func (a *Alerts) lookAt(ctx context.Context, l *looked, c *driver.ChannelInfo) (
 	is(kindUnknown, false, "it can be looked at again")
 	if c.Channel.DeadLetter {
 		n := d.All()
-		is(kindDeadLetters, t.letters > 0 && n >= t.letters, "%s (limit %d)", amount(n, "dead letter"), t.letters)
+		is(kindDeadLetters, t.DeadLetters > 0 && n >= t.DeadLetters, "%s (limit %d)", amount(n, "dead letter"),
+			t.DeadLetters)
 		return false
 	}
-	is(kindWaiting, t.depth > 0 && d.Waiting >= t.depth, "%s waiting (limit %d)", amount(d.Waiting, "message"),
-		t.depth)
+	is(kindWaiting, t.Depth > 0 && d.Waiting >= t.Depth, "%s waiting (limit %d)", amount(d.Waiting, "message"),
+		t.Depth)
 	switch {
-	case t.age == 0:
+	case t.Age == 0:
 		is(kindAge, false, "the age is not watched")
 	case d.Oldest >= 0:
-		is(kindAge, d.Oldest >= t.age, "the oldest message is %s old (limit %s)", short(d.Oldest), short(t.age))
+		is(kindAge, d.Oldest >= t.Age, "the oldest message is %s old (limit %s)", short(d.Oldest), short(t.Age))
 	case d.All() == 0:
 		is(kindAge, false, "no message is waiting")
-	case !c.Created.IsZero() && l.at.Sub(c.Created) < t.age:
+	case !c.Created.IsZero() && l.at.Sub(c.Created) < t.Age:
 		is(kindAge, false, "the channel is not as old as its limit") // so none of its messages is
 	default:
 		return true
@@ -211,7 +212,7 @@ func (a *Alerts) ages(ctx context.Context, l *looked, cs []driver.ChannelInfo) {
 		err = fmt.Errorf("the backend has answered for %d of %d channels", len(all), len(cs))
 	}
 	for i := range cs {
-		one, limit := about(&cs[i]), thresholdsOf(&cs[i]).age
+		one, limit := about(&cs[i]), ThresholdsOf(&cs[i]).Age
 		why := err
 		if why == nil {
 			why = all[i].Oldest.Err

@@ -19,15 +19,16 @@ const (
 	DefaultAlarmDeadLetters = 1
 )
 
-// thresholds are those of a channel. Zero turns an alert off.
-type thresholds struct {
-	depth, letters int64
-	age            time.Duration
-	wrong          []string // the tags that cannot be used, and why
+// Thresholds are those of a channel, from which on there is an alert. Zero turns an alert off.
+type Thresholds struct {
+	Depth       int64         // waiting messages
+	Age         time.Duration // of the oldest waiting message
+	DeadLetters int64         // of dead letters
+	Wrong       []string      // the tags that cannot be used, and why
 }
 
-// thresholdsOf reads the tags of a channel, as godwit.Ownership writes them.
-func thresholdsOf(c *driver.ChannelInfo) (t thresholds) {
+// ThresholdsOf reads the tags of a channel, as godwit.Ownership writes them.
+func ThresholdsOf(c *driver.ChannelInfo) (t Thresholds) {
 	number := func(tag string, instead int64) int64 {
 		text, set := c.Tags[tag]
 		if !set {
@@ -43,16 +44,16 @@ func thresholdsOf(c *driver.ChannelInfo) (t thresholds) {
 		default:
 			return n
 		}
-		t.wrong = append(t.wrong, fmt.Sprintf("its tag %s is %q, which is %s: %d is used", tag, text, why, instead))
+		t.Wrong = append(t.Wrong, fmt.Sprintf("its tag %s is %q, which is %s: %d is used", tag, text, why, instead))
 		return instead
 	}
 	if c.Channel.DeadLetter {
-		t.letters = number("alarm-dead-letters", DefaultAlarmDeadLetters)
+		t.DeadLetters = number("alarm-dead-letters", DefaultAlarmDeadLetters)
 		return t
 	}
-	t.depth = number("alarm-depth", DefaultAlarmDepth)
+	t.Depth = number("alarm-depth", DefaultAlarmDepth)
 	seconds := number("alarm-age", int64(DefaultAlarmAge/time.Second))
-	t.age = time.Duration(min(seconds, int64(maxAge/time.Second))) * time.Second
+	t.Age = time.Duration(min(seconds, int64(maxAge/time.Second))) * time.Second
 	return t
 }
 

@@ -97,6 +97,19 @@ func TestContextsEnd(t *testing.T) {
 			}
 			return func(c ctx) error { return result(es[0].Content(c)) }
 		},
+		"Selection.Selects": func(h *hanging) func(ctx) error {
+			es, err := ops.Peek(h.Context(), h.Backend, "orders", nil)
+			if err != nil || len(es) == 0 {
+				h.Fatalf("%d entries, %v", len(es), err)
+			}
+			s := ops.Selection{Body: func([]byte) (bool, error) { return true, nil }}
+			return func(c ctx) error { return result(s.Selects(c, &es[0], time.Now())) }
+		},
+		"Discard": simple(func(c ctx, b driver.Backend) error {
+			return result(ops.Discard(c, b, "orders@dlq", &ops.DiscardOptions{
+				Select: ops.Selection{Kinds: []string{"exhausted"}},
+			}))
+		}),
 		"Sweep": simple(func(c ctx, b driver.Backend) error { return result(ops.Sweep(c, b, nil)) }),
 		"Undo": simple(func(c ctx, b driver.Backend) error {
 			return result(ops.Undo(c, b, []byte(`{"resource":{"kind":"queue","name":"gone"}}`+"\n")))

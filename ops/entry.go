@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/internal/shape"
@@ -70,6 +71,14 @@ func (e *Entry) Reason() string {
 		return ""
 	}
 	return e.Origin.Death.Error
+}
+
+// Died returns when the message died last, or, where that is unknown, when it was sent.
+func (e *Entry) Died() time.Time {
+	if e.Origin != nil && !e.Origin.Death.Last.IsZero() {
+		return e.Origin.Death.Last
+	}
+	return e.SentAt
 }
 
 // Group returns the id of the group that [Groups] puts the message into: a short text, the same at every look.

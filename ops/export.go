@@ -138,7 +138,7 @@ func (x *export) enough() bool {
 
 // write writes a message if it is selected.
 func (x *export) write(ctx context.Context, e *Entry) error {
-	ok, err := x.o.Select.selects(ctx, e, time.Now())
+	ok, err := x.o.Select.Selects(ctx, e, time.Now())
 	if err != nil || !ok {
 		return err
 	}

@@ -199,7 +199,7 @@ func (r *requeue) stays(ctx context.Context, p *outgoing) bool {
 	default:
 		ordered = false
 	}
-	selected, err := r.o.Select.selects(ctx, &e, time.Now())
+	selected, err := r.o.Select.Selects(ctx, &e, time.Now())
 	var edited []byte
 	if err == nil && selected {
 		edited, err = r.prepareOne(ctx, p, &e)

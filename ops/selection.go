@@ -25,6 +25,12 @@ type Selection struct {
 	OlderThan time.Duration
 	// NewerThan selects messages that were sent at most so long ago. Set it to the time since a faulty release, say.
 	NewerThan time.Duration
+	// DiedFrom and DiedTo select dead letters by the time of their last death, or, where that is unknown, by the time
+	// at which they were sent: at or after DiedFrom, and before DiedTo. Set them to a block of time that a chart has
+	// shown. Zero: no bound.
+	DiedFrom, DiedTo time.Time
+	// IDs selects messages by their IDs. Set it to treat single messages. Empty: all.
+	IDs []string
 	// MinAttempts selects messages that handlers have started at least so often. Set it to find those that keep
 	// failing.
 	MinAttempts int
@@ -36,7 +42,8 @@ type Selection struct {
 // IsZero reports whether every message is selected.
 func (s *Selection) IsZero() bool {
 	return len(s.Kinds) == 0 && s.Group == "" && s.Error == "" && len(s.Headers) == 0 && s.OlderThan == 0 &&
-		s.NewerThan == 0 && s.MinAttempts == 0 && s.Body == nil
+		s.NewerThan == 0 && s.DiedFrom.IsZero() && s.DiedTo.IsZero() && len(s.IDs) == 0 && s.MinAttempts == 0 &&
+		s.Body == nil
 }
 
 // check returns an error for a condition that cannot hold.
@@ -48,13 +55,21 @@ func (s *Selection) check() error {
 	case s.NewerThan > 0 && s.NewerThan < s.OlderThan:
 		return fmt.Errorf("ops: Selection has OlderThan %v and NewerThan %v: no message is both", s.OlderThan,
 			s.NewerThan)
+	case !s.DiedTo.IsZero() && !s.DiedFrom.Before(s.DiedTo):
+		return fmt.Errorf("ops: Selection has DiedFrom %v and DiedTo %v: no message is both", s.DiedFrom, s.DiedTo)
 	}
 	return nil
 }
 
-// selects reports whether a message is selected. The error is about this message.
-func (s *Selection) selects(ctx context.Context, e *Entry, now time.Time) (bool, error) {
-	age := now.Sub(e.SentAt)
+// Selects reports whether a message is selected. Ages are counted until now. The error is about this message.
+func (s *Selection) Selects(ctx context.Context, e *Entry, now time.Time) (bool, error) {
+	age, died := now.Sub(e.SentAt), e.Died()
+	switch {
+	case len(s.IDs) > 0 && !slices.Contains(s.IDs, e.ID),
+		died.Before(s.DiedFrom),
+		!s.DiedTo.IsZero() && !died.Before(s.DiedTo):
+		return false, nil
+	}
 	switch {
 	case len(s.Kinds) > 0 && !slices.Contains(s.Kinds, e.Kind()),
 		s.Group != "" && e.Group() != s.Group,
