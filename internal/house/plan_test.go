@@ -91,6 +91,8 @@ var plan = []room{
 	{path: "telemetry/emf", others: []string{otel + "/attribute", otel + "/sdk/metric"}},
 
 	{path: "console/internal/chart"},
+	{path: "console/internal/filter", ours: []string{"driver", "ops"}},
+	{path: "console/internal/runs"},
 
 	{path: "internal/backoff"},
 	{path: "internal/batch", ours: []string{"driver", "internal/backoff"}},
