@@ -90,6 +90,7 @@ var plan = []room{
 	{path: "topology", ours: []string{".", "driver", "internal/part"}, others: []string{yamlV3}},
 	{path: "telemetry/emf", others: []string{otel + "/attribute", otel + "/sdk/metric"}},
 
+	{path: "console", ours: []string{"console/internal/...", "driver", "ops", "ops/describe"}},
 	{path: "console/internal/chart"},
 	{path: "console/internal/filter", ours: []string{"driver", "ops"}},
 	{path: "console/internal/runs"},
