@@ -100,12 +100,12 @@ type seedNotification struct {
 // Attributes are AWS's own. Their values may be strings, numbers, booleans, or JSON where AWS expects JSON in a string.
 // A name that ends in .fifo creates a FIFO queue or topic. Queues are created first, in any order, then topics, then
 // buckets, then alarms. A subscription has a queue or an endpoint, which is a URL, or that of a protocol ("protocol":
-// "email"). Endpoints of subscriptions confirm at the first address that Listen opened. A queue that subscriptions and
-// notifications name, and that has no policy of its own, gets one that lets these topics and buckets send to it; so does
-// a topic of notifications. Each of them may have an account and a region; without, they are those of the options. Names
-// in it mean the same account and region; a queue or topic elsewhere is named by its ARN. The attributes of an alarm are
-// the parameters of PutMetricAlarm, with the types of its JSON; topics are those that it publishes to when it becomes
-// ALARM. An error names the line and the field.
+// "email"). Endpoints of subscriptions confirm at the first address that Listen opened. A queue that subscriptions
+// and notifications name, and that has no policy of its own, gets one that lets these topics and buckets send to it;
+// so does a topic of notifications. Each of them may have an account and a region; without, they are those of the
+// options. Names in it mean the same account and region; a queue or topic elsewhere is named by its ARN. The
+// attributes of an alarm are the parameters of PutMetricAlarm, with the types of its JSON; topics are those that it
+// publishes to when it becomes ALARM. An error names the line and the field.
 //
 // POST /_localaws/reset?seed=1 reads the file again. A field kafka is for `godwit local --kafka`; Plant ignores it.
 func (s *Server) Plant(ctx context.Context, path string) error {
