@@ -167,8 +167,8 @@ func (s *Service) byURL(c *wire.Call, url string) (*Queue, *wire.Error) {
 		if at.Account != s.opts.Account {
 			return nil, noQueue()
 		}
-		if !s.means(at.Region, name) {
-			s.miss(name)
+		if !s.opts.means(at.Region, name) {
+			s.opts.miss(name)
 			return nil, wrongRegion(c, url)
 		}
 	}
@@ -186,27 +186,27 @@ func (s *Service) byName(name string) *Queue {
 	q := s.queues[name]
 	s.mu.RUnlock()
 	if q == nil {
-		s.miss(name)
+		s.opts.miss(name)
 	}
 	return q
 }
 
-func (s *Service) miss(name string) {
-	if s.opts.Missing != nil {
-		s.opts.Missing(name)
+func (o *Options) miss(name string) {
+	if o.Missing != nil {
+		o.Missing(name)
 	}
 }
 
 // means reports whether a URL with a region and a queue's name is one of this region. A URL without a region is that of
 // a queue at home, if there is such a queue; if there is none, somebody wrote it by hand, and it means this region.
-func (s *Service) means(region, name string) bool {
+func (o *Options) means(region, name string) bool {
 	switch {
-	case s.opts.SingleRegion, region == s.opts.Region:
+	case o.SingleRegion, region == o.Region:
 		return true
 	case region != "":
 		return false
 	}
-	return s.opts.Region == s.opts.Home || s.opts.AtHome == nil || !s.opts.AtHome(name)
+	return o.Region == o.Home || o.AtHome == nil || !o.AtHome(name)
 }
 
 // byARN returns the queue with an ARN, or nil.
