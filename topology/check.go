@@ -43,6 +43,9 @@ func (s *Spec) Check() error {
 func (s *Spec) check(m *mistakes) {
 	c := checker{s, m, map[string]string{}, map[string]string{}}
 	c.whole()
+	for name, context := range s.Contexts {
+		c.context("contexts."+name, &context)
+	}
 	for _, name := range s.ExchangeNames() {
 		c.exchange(name)
 	}

@@ -89,7 +89,6 @@ func (r *reader) read(path string, n *yaml.Node, v reflect.Value) {
 		r.readMap(path, n, v)
 	case reflect.Slice:
 		r.readList(path, n, v)
-	case reflect.Interface: // contexts
 	default:
 		r.readScalar(path, n, v)
 	}

@@ -31,8 +31,9 @@ type Spec struct {
 	Exchanges map[string]Exchange `yaml:"exchanges" doc:"The fan-out points of one-to-many channels, by name."`
 	// Channels are the queues, by name: orders, or wishlist_events.mobile. Declare every queue that has a consumer.
 	Channels map[string]Channel `yaml:"channels" doc:"The queues by name: orders, or one of an exchange, wishes.mobile."`
-	// Contexts are the connections of the command godwit. This package ignores them.
-	Contexts any `yaml:"contexts" doc:"The connections of the command godwit; they are no part of the topology."`
+	// Contexts are the connections of the command godwit, by name. They are no part of the topology: this package only
+	// checks them.
+	Contexts map[string]Context `yaml:"contexts" doc:"The connections of the command godwit; no part of the topology."`
 }
 
 // Payloads is the store of large messages.

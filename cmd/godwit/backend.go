@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/godwitmq/godwit/cmd/godwit/internal/connection"
 	"github.com/godwitmq/godwit/cmd/godwit/internal/declared"
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/kafka"
@@ -21,6 +23,8 @@ import (
 // backendFlags are the flags with which an operator's command finds the channels. Addresses and credentials come from
 // the environment, as for any client of AWS or Kafka.
 type backendFlags struct {
+	context   string // of godwit.yaml; "": none is named
+	quiet     bool   // what the context talks to is not told
 	name      string // "aws" or "kafka"; "": the environment decides
 	namespace string
 	names     string          // a file with Options.Names; "": none
@@ -44,6 +48,7 @@ func (b *backendFlags) add(cmd *cobra.Command) {
 
 // addName adds the only flag of a command whose other settings are in a file.
 func (b *backendFlags) addName(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&b.context, "context", "", "the `context` of godwit.yaml that says what to talk to")
 	cmd.Flags().StringVar(&b.name, "backend", "", "`aws` or `kafka`; without it, the one that the environment names")
 }
 
@@ -62,6 +67,7 @@ func (b *backendFlags) complete(cmd *cobra.Command, args []string, begin string)
 	ctx, cancel := context.WithTimeout(cmd.Context(), completesWithin)
 	defer cancel()
 	var names []string
+	b.quiet = true
 	if backend, err := b.open(ctx, cmd); err == nil {
 		all, _ := ops.List(ctx, backend, &ops.ListOptions{NoDepths: true})
 		for i := range all {
@@ -93,6 +99,9 @@ func (b *backendFlags) use(cmd *cobra.Command, work func(ctx context.Context, ba
 
 // open opens the backend. It makes no request.
 func (b *backendFlags) open(ctx context.Context, cmd *cobra.Command) (driver.Backend, error) {
+	if err := b.enter(cmd); err != nil {
+		return nil, usage(cmd, err)
+	}
 	name, err := b.choose(os.Getenv)
 	if err != nil {
 		return nil, usage(cmd, err)
@@ -120,6 +129,9 @@ func (b *backendFlags) open(ctx context.Context, cmd *cobra.Command) (driver.Bac
 func (b *backendFlags) useFile(cmd *cobra.Command, f *declared.File,
 	work func(ctx context.Context, backend driver.Backend) error,
 ) (err error) {
+	if err := b.enter(cmd); err != nil {
+		return usage(cmd, err)
+	}
 	name, err := b.choose(os.Getenv)
 	if err != nil {
 		return usage(cmd, err)
@@ -142,6 +154,47 @@ func (b *backendFlags) useFile(cmd *cobra.Command, f *declared.File,
 	}
 	err = work(ctx, backend)
 	return errors.Join(err, backend.Close(context.WithoutCancel(ctx)))
+}
+
+// enter makes the settings of the chosen context those of this process, where no flag says otherwise.
+func (b *backendFlags) enter(cmd *cobra.Command) error {
+	c, err := connection.Choose(b.context)
+	if err != nil || c == nil {
+		return err
+	}
+	if !c.Named {
+		if _, err := b.choose(os.Getenv); err == nil {
+			return nil // flags and the environment go before the file
+		}
+	}
+	if b.name != "" {
+		return fmt.Errorf("--backend has no effect beside the context %s, which says what to talk to: leave out one", c.Name)
+	}
+	if c.Protected && changes(cmd) && b.context == "" {
+		return fmt.Errorf("the context %s is protected: to change something there, add --context %s", c.Name, c.Name)
+	}
+	if err := c.Set(); err != nil {
+		return err
+	}
+	if b.name = onAWS; c.OnKafka() {
+		b.name = onKafka
+	}
+	b.namespace, b.names = cmp.Or(b.namespace, c.Namespace), cmp.Or(b.names, c.Names)
+	if b.store.Bucket == "" {
+		b.store.Bucket, b.store.Prefix = c.Payloads.Bucket, cmp.Or(b.store.Prefix, c.Payloads.Prefix)
+	}
+	if !c.Local() && !b.quiet {
+		fmt.Fprintln(cmd.ErrOrStderr(), c)
+	}
+	return nil
+}
+
+// changes reports whether a command changes something: one with --yes only with it.
+func changes(cmd *cobra.Command) bool {
+	if yes := cmd.Flags().Lookup("yes"); yes != nil {
+		return yes.Value.String() == "true"
+	}
+	return cmd.Name() == "send" || cmd.Name() == "run"
 }
 
 // openStore opens the store of large messages; nil: none is named.

@@ -30,7 +30,7 @@ func newRoot() *cobra.Command {
 	root.SetFlagErrorFunc(usage)
 	root.AddCommand(newDemo(), newLocal(), newLs(), newDescribe(), newDoctor(), newSend(), newRun(), newPeek(),
 		newRequeue(), newExport(), newImport(), newOrphans(), newPause(), newResume(), newPurge(), newRm(), newRewind(),
-		newPlan(), newApply(), newTopology(),
+		newPlan(), newApply(), newTopology(), newContext(),
 		newHealth(), newDemand(), newAlerts(), newSweep(), newVersion())
 	return root
 }

@@ -158,6 +158,7 @@ var plan = []room{
 	{path: "cmd/godwit", ours: []string{"..."}, others: []string{cobra, xterm}},
 	{path: "cmd/godwit/internal/compose", ours: []string{".", "driver"}},
 	{path: "cmd/godwit/internal/boot"},
+	{path: "cmd/godwit/internal/connection", ours: []string{"topology"}},
 	{path: "cmd/godwit/internal/declared", ours: []string{"driver", "kafka", "s3store", "snssqs", "topology"}},
 	{path: "cmd/godwit/internal/detach"},
 	{path: "cmd/godwit/internal/faults", ours: []string{"localaws", "localaws/wire"}},

@@ -8,8 +8,12 @@ import (
 	"github.com/godwitmq/godwit"
 )
 
-// ahead is how many deliveries a consumer may hold in addition to those that its handlers have.
-const ahead = 10
+const (
+	// ahead is how many deliveries a consumer may hold in addition to those that its handlers have. Where order is kept,
+	// it is how many lanes, each with up to perReceive messages.
+	ahead      = 10
+	perReceive = 10
+)
 
 // recentHandlers is how many of the latest handlers are used to estimate a consumer's speed.
 const recentHandlers = 20
@@ -164,7 +168,11 @@ func (c *checker) came(p *consumer, d *godwit.Delivery) {
 		n++
 	}
 	handlers := p.most(maxPoll+pollGrace) * p.inc.batchSize()
-	if most := handlers + ahead + p.onTheirWay(handlers); n > most && !p.crashed && !p.fetchesAgain() {
+	most := handlers + ahead + p.onTheirWay(handlers)
+	if c.plan.ordered { // a place is for the messages that a poll brings of a key
+		most *= perReceive
+	}
+	if n > most && !p.crashed && !p.fetchesAgain() {
 		c.violated([]string{p.name}, "%s holds %d deliveries, and %d are allowed", p.name, n, most)
 	}
 }

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/godwitmq/godwit/cmd/godwit/internal/connection"
+)
+
+const aboutContexts = "A context says what a command talks to. It is a connection of godwit.yaml, or of the file that\n" +
+	connection.FileVariable + " names; docs/operations.md has examples. A command uses the context that --context names, or\n" +
+	connection.ContextVariable + ", or the one that was chosen for the file, if the environment names neither AWS nor Kafka."
+
+func newContext() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "context", Short: "List, choose and show connections",
+		Long: "List, choose and show connections.\n\n" + aboutContexts,
+		Args: subcommand, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newContextLs(), newContextUse(), newContextShow())
+	return cmd
+}
+
+func newContextLs() *cobra.Command {
+	var out output
+	cmd := &cobra.Command{
+		Use: "ls", Short: "List the contexts of godwit.yaml", Long: "List the contexts of godwit.yaml. A star marks the chosen one.",
+		Example: "  godwit context ls", Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := out.check(); err != nil {
+				return usage(cmd, err)
+			}
+			file := connection.File()
+			all, err := connection.All(file)
+			if err != nil {
+				return err
+			}
+			if len(all) == 0 {
+				return fmt.Errorf("%s has no contexts, or is not here: %w", file, errNothing)
+			}
+			current, err := connection.Current(file)
+			if err != nil {
+				return err
+			}
+			t, values := table{head: []string{"", "NAME", "TALKS TO", "PROTECTED"}}, []any{}
+			for _, name := range slices.Sorted(maps.Keys(all)) {
+				c := connection.Context{Name: name, File: file, Context: all[name]}
+				row := []string{"", name, c.Target(), ""}
+				if name == current {
+					row[0] = "*"
+				}
+				if c.Protected {
+					row[3] = "yes"
+				}
+				t.rows = append(t.rows, row)
+				values = append(values, map[string]any{
+					"name": name, "target": c.Target(), "protected": c.Protected, "current": name == current,
+				})
+			}
+			return out.print(cmd.OutOrStdout(), t, values)
+		},
+	}
+	out.add(cmd)
+	return cmd
+}
+
+func newContextUse() *cobra.Command {
+	none := false
+	cmd := &cobra.Command{
+		Use: "use NAME", Short: "Choose the context that commands use here",
+		Long:    "Choose the context that commands use where godwit.yaml is. The choice is yours, and not in the file.",
+		Example: "  godwit context use staging\n  godwit context use --none",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if none == (len(args) == 1) {
+				return usage(cmd, errors.New("name a context, or --none"))
+			}
+			if none {
+				return connection.Use(connection.File(), "")
+			}
+			if _, err := connection.Choose(args[0]); err != nil {
+				return usage(cmd, err)
+			}
+			return connection.Use(connection.File(), args[0])
+		},
+	}
+	cmd.Flags().BoolVar(&none, "none", false, "choose no context")
+	return cmd
+}
+
+func newContextShow() *cobra.Command {
+	return &cobra.Command{
+		Use: "show [NAME]", Short: "Show the settings of a context, without secrets",
+		Long:    "Show the settings of a context, without secrets: of the one that commands use here, or of the named one.",
+		Example: "  godwit context show production", Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := connection.Choose(append(args, "")[0])
+			if err != nil {
+				return usage(cmd, err)
+			}
+			if c == nil {
+				return fmt.Errorf("no context is chosen for %s: %w", connection.File(), errNothing)
+			}
+			enc := json.NewEncoder(cmd.OutOrStdout())
+			enc.SetIndent("", "  ")
+			return enc.Encode(map[string]any{"name": c.Name, "file": c.File, "settings": c.Settings()})
+		},
+	}
+}
