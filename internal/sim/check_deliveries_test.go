@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// ahead is how many deliveries a consumer may hold in addition to those that its handlers have. Where order is kept,
-	// it is how many lanes, each with up to perReceive messages.
+	// ahead is how many deliveries a consumer may hold in addition to those that its handlers have. Where order is
+	// kept, it is how many lanes, each with up to perReceive messages.
 	ahead      = 10
 	perReceive = 10
 )
