@@ -12,7 +12,6 @@ import (
 	"maps"
 	"net/http"
 	"os"
-	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -27,6 +26,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/godwitmq/godwit"
+	"github.com/godwitmq/godwit/internal/permissions"
 	"github.com/godwitmq/godwit/localaws"
 	"github.com/godwitmq/godwit/localaws/wire"
 	"github.com/godwitmq/godwit/s3store"
@@ -47,16 +47,16 @@ func TestIAM(t *testing.T) {
 	var page strings.Builder
 	for _, p := range programs() {
 		fmt.Fprintf(&page, "## %s\n\n%s", p.title, lines(p.about))
-		used := p.run(t, permission{})
+		used := p.run(t, permissions.Permission{})
 		if used.err != nil {
 			t.Fatalf("%s: %v", p.title, used.err)
 		}
 		required, optional := map[string][]string{}, map[string][]string{}
 		for _, one := range used.sorted() {
 			if p.run(t, one).err != nil {
-				required[one.resource] = append(required[one.resource], one.action)
+				required[one.Resource] = append(required[one.Resource], one.Action)
 			} else {
-				optional[one.action] = append(optional[one.action], "`"+one.resource+"`")
+				optional[one.Action] = append(optional[one.Action], "`"+one.Resource+"`")
 			}
 		}
 		page.WriteString(policyOf(required))
@@ -153,32 +153,29 @@ type program struct {
 	besides      []string // the beginnings of actions that are not counted, because another section has them
 }
 
-// permission is an action of IAM on a resource, as a policy names them.
-type permission struct{ action, resource string }
-
 // usage is the permissions that one run needed.
 type usage struct {
 	mu   sync.Mutex
-	made map[permission]bool
+	made map[permissions.Permission]bool
 	err  error
 }
 
-func (u *usage) sorted() []permission {
-	return slices.SortedFunc(maps.Keys(u.made), func(a, b permission) int {
-		return cmp.Or(cmp.Compare(a.action, b.action), cmp.Compare(a.resource, b.resource))
+func (u *usage) sorted() []permissions.Permission {
+	return slices.SortedFunc(maps.Keys(u.made), func(a, b permissions.Permission) int {
+		return cmp.Or(cmp.Compare(a.Action, b.Action), cmp.Compare(a.Resource, b.Resource))
 	})
 }
 
-func (u *usage) add(p permission) {
+func (u *usage) add(p permissions.Permission) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.made[p] = true
 }
 
 // run runs a program on a new server, which denies a permission.
-func (p *program) run(t *testing.T, denied permission) *usage {
+func (p *program) run(t *testing.T, denied permissions.Permission) *usage {
 	t.Helper()
-	used := &usage{made: map[permission]bool{}}
+	used := &usage{made: map[permissions.Permission]bool{}}
 	synctest.Test(t, func(t *testing.T) {
 		server, err := localaws.New(&localaws.Options{Seed: 1})
 		if err != nil {
@@ -205,11 +202,11 @@ func (p *program) run(t *testing.T, denied permission) *usage {
 			}
 		}
 		stop := server.Control("*", func(_ context.Context, r *localaws.Request) localaws.Outcome {
-			for _, action := range iamActions(r) {
-				if slices.ContainsFunc(p.besides, func(other string) bool { return strings.HasPrefix(action, other) }) {
+			for _, one := range permissions.Of(r.Service, r.Action, r.Input) {
+				begins := func(other string) bool { return strings.HasPrefix(one.Action, other) }
+				if slices.ContainsFunc(p.besides, begins) {
 					continue
 				}
-				one := permission{action, iamResource(action, r.Input)}
 				used.add(one)
 				if one == denied {
 					return localaws.Outcome{Err: &wire.Error{Code: "AccessDenied", Message: "denied", Status: 403}}
@@ -235,61 +232,6 @@ func (s *iamServer) conf() *aws.Config {
 		Credentials: credentials.NewStaticCredentialsProvider("k", "s", ""),
 		HTTPClient:  &http.Client{Transport: s.Transport()},
 	}
-}
-
-// iamActions are the actions of IAM that a call needs. Most calls of a batch have none of their own, and a resource
-// that is made with tags needs a second.
-func iamActions(r *localaws.Request) []string {
-	action := strings.TrimSuffix(r.Action, "Batch")
-	tags := reflect.ValueOf(r.Input).Elem().FieldByName("Tags")
-	switch {
-	case r.Service == "sts":
-		return nil // IAM allows it to everybody
-	case action == "CreateQueue" && tags.Len() > 0:
-		return []string{"sqs:CreateQueue", "sqs:TagQueue"}
-	case action == "CreateTopic" && tags.Len() > 0:
-		return []string{"sns:CreateTopic", "sns:TagResource"}
-	case r.Service == "s3":
-		return []string{"s3:" + cmp.Or(s3Actions[action], action)}
-	}
-	return []string{r.Service + ":" + action}
-}
-
-// s3Actions are the actions of IAM for calls of S3 with another name.
-var s3Actions = map[string]string{
-	"HeadObject": "GetObject", "HeadBucket": "ListBucket", "DeleteObjects": "DeleteObject",
-	"CreateMultipartUpload": "PutObject", "UploadPart": "PutObject", "CompleteMultipartUpload": "PutObject",
-	"PutPublicAccessBlock": "PutBucketPublicAccessBlock", "PutBucketEncryption": "PutEncryptionConfiguration",
-	"PutBucketLifecycleConfiguration": "PutLifecycleConfiguration",
-	"GetBucketLifecycleConfiguration": "GetLifecycleConfiguration",
-}
-
-// iamResource is the resource of a call, as a policy names it. Some actions know none.
-func iamResource(action string, input any) string {
-	switch action {
-	case "sqs:ListQueues", "sns:GetSubscriptionAttributes", "sns:SetSubscriptionAttributes":
-		return "*"
-	}
-	in := reflect.ValueOf(input).Elem()
-	text := func(field string) string {
-		if v := in.FieldByName(field); v.IsValid() {
-			return fmt.Sprint(reflect.Indirect(v))
-		}
-		return ""
-	}
-	last := func(s string) string { return s[max(strings.LastIndexByte(s, '/'), strings.LastIndexByte(s, ':'))+1:] }
-	service, _, _ := strings.Cut(action, ":")
-	switch service {
-	case "sqs":
-		return "arn:aws:sqs:REGION:ACCOUNT:" + last(cmp.Or(text("QueueURL"), text("QueueUrl"), text("QueueName")))
-	case "sns":
-		return "arn:aws:sns:REGION:ACCOUNT:" +
-			last(cmp.Or(text("TopicARN"), text("TopicArn"), text("Name"), text("ResourceArn")))
-	}
-	if text("Key") == "" && action != "s3:DeleteObject" {
-		return "arn:aws:s3:::" + text("Bucket")
-	}
-	return "arn:aws:s3:::" + text("Bucket") + "/*"
 }
 
 // sendsThree sends three messages to a channel.

@@ -128,7 +128,7 @@ type topologyExportOptions struct {
 }
 
 // exports are the forms of `godwit topology export`.
-const exports = "mermaid, markdown, terraform, cloudformation or schema"
+const exports = "mermaid, markdown, terraform, cloudformation, iam or schema"
 
 func newTopologyExport() *cobra.Command {
 	o := topologyExportOptions{planOptions: planOptions{output: asTable}}
@@ -136,8 +136,8 @@ func newTopologyExport() *cobra.Command {
 		Use:   "export FILE --as FORM",
 		Short: "Write declared channels in another form",
 		Long: "Write the channels that a file declares in another form: a picture of Mermaid, a page of Markdown, a\n" +
-			"configuration of Terraform or OpenTofu, or a template of CloudFormation. With --imports, Terraform imports what\n" +
-			"exists; otherwise nothing is called. The form schema is the JSON Schema of such files.",
+			"configuration of Terraform or OpenTofu, a template of CloudFormation, or policies of IAM. With --imports,\n" +
+			"Terraform imports what exists; otherwise nothing is called. The form schema is the JSON Schema of such files.",
 		Example: "  godwit topology export godwit.yaml --as mermaid\n" +
 			"  godwit topology export godwit.yaml --as terraform --imports > main.tf.json",
 		Args: oneFile,
@@ -171,6 +171,12 @@ func (o *topologyExportOptions) run(cmd *cobra.Command, f *declared.File) error 
 		return write([]byte(topology.Mermaid(f.Spec)), nil)
 	case "markdown":
 		return write([]byte(topology.Markdown(f.Spec)), nil)
+	case "iam":
+		policies, err := topology.Policies(f.Spec, nil)
+		if err != nil {
+			return err
+		}
+		return write(json.MarshalIndent(policies, "", "  "))
 	case "schema":
 		return write(topology.Schema(), nil)
 	case "cloudformation":

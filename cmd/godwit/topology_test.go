@@ -69,7 +69,7 @@ func TestTopology(t *testing.T) {
 	}
 	for as, has := range map[string]string{
 		"mermaid": "flowchart LR", "markdown": "| `orders` |", "schema": `"additionalProperties": false`,
-		"terraform": "aws_sqs_queue", "cloudformation": "AWS::SQS::Queue",
+		"iam": `"sqs:ReceiveMessage"`, "terraform": "aws_sqs_queue", "cloudformation": "AWS::SQS::Queue",
 	} {
 		call(exitDone, has, "topology", "export", file, "--as", as)
 	}

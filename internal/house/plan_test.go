@@ -110,6 +110,7 @@ var plan = []room{
 	{path: "internal/pace"},
 	{path: "internal/part"},
 	{path: "internal/pending"},
+	{path: "internal/permissions"},
 	{path: "internal/processes", tests: true},
 	{path: "internal/processes/worker", ours: []string{".", "snssqs"}},
 	{path: "internal/shape"},

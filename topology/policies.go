@@ -1,0 +1,221 @@
+package topology
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// RolePolicy is the least policy of a role, as a document of IAM.
+type RolePolicy struct {
+	// Role is producer, consumer or provisioner.
+	Role string `json:"role"`
+	// Channel is what it produces to or consumes from; "": all that is declared.
+	Channel string         `json:"channel,omitempty"`
+	Policy  map[string]any `json:"policy"`
+}
+
+// PoliciesOptions say where the resources are.
+type PoliciesOptions struct {
+	// Region and Account are those of the resources. Set them, or replace REGION and ACCOUNT in the policies.
+	Region, Account string
+	// Partition is the first part of ARNs; "": aws. Set it in China, and in AWS GovCloud.
+	Partition string
+}
+
+// Policies returns the least policies of IAM for the declared channels: of the producers and consumers of each, with
+// ProvisionNever, and of a provisioner, which plans and applies the declaration. Resources that the declaration maps
+// are those of their owners, and are named as the declaration does if that is an ARN. Channels with a KMS key have a
+// statement about it.
+func Policies(s *Spec, o *PoliciesOptions) ([]RolePolicy, error) {
+	if err := s.Check(); err != nil {
+		return nil, err
+	}
+	var opts PoliciesOptions
+	if o != nil {
+		opts = *o
+	}
+	at := arns{cmp.Or(opts.Partition, "aws"), cmp.Or(opts.Region, "REGION"), cmp.Or(opts.Account, "ACCOUNT"), s}
+	var all []RolePolicy
+	for _, name := range s.ExchangeNames() {
+		g := grants{}
+		g.allow(at.topic(name), "sns:GetTopicAttributes", "sns:Publish")
+		g.key(at, s.Exchanges[name].KMSKey)
+		g.bodies(at, "s3:PutObject")
+		all = append(all, RolePolicy{"producer", name + ".*", g.document()})
+	}
+	for _, name := range s.ChannelNames() {
+		c := s.Channels[name]
+		_, _, many := cutName(name)
+		if !many {
+			g := grants{}
+			g.allow(at.queue(name, false), "sqs:GetQueueAttributes", "sqs:GetQueueUrl", "sqs:SendMessage")
+			g.key(at, c.KMSKey)
+			g.bodies(at, "s3:PutObject")
+			all = append(all, RolePolicy{"producer", name, g.document()})
+		}
+		g := grants{}
+		g.allow(at.queue(name, false), "sqs:ChangeMessageVisibility", "sqs:DeleteMessage", "sqs:GetQueueAttributes",
+			"sqs:GetQueueUrl", "sqs:ReceiveMessage")
+		if !c.NoDeadLetters {
+			g.allow(at.queue(name, true), "sqs:GetQueueAttributes", "sqs:GetQueueUrl", "sqs:SendMessage")
+		}
+		g.key(at, c.KMSKey)
+		g.bodies(at, "s3:GetObject")
+		if !many { // the body of an exchange's message has several readers
+			g.bodies(at, "s3:DeleteObject")
+		}
+		all = append(all, RolePolicy{"consumer", name, g.document()})
+	}
+	return append(all, RolePolicy{"provisioner", "", provisioner(s, at)}), nil
+}
+
+// provisioner is the policy of a program that plans and applies.
+func provisioner(s *Spec, at arns) map[string]any {
+	g := grants{}
+	g.allow("*", "tag:GetResources")
+	for _, name := range s.ExchangeNames() {
+		e := s.Exchanges[name]
+		if e.Topic != "" {
+			g.allow(at.topic(name), "sns:GetTopicAttributes")
+			continue
+		}
+		g.allow(at.topic(name), "sns:CreateTopic", "sns:GetTopicAttributes", "sns:ListTagsForResource",
+			"sns:SetTopicAttributes", "sns:TagResource")
+		g.allow(at.named("sns", at.name(!e.Ordered, name)), "sns:GetTopicAttributes") // of the other order
+		// A new topic is subscribed by the queues that exist.
+		g.allow("*", "sqs:ListQueues")
+		for _, ordered := range []bool{false, true} {
+			g.allow(at.named("sqs", at.name(ordered, name)), "sqs:GetQueueUrl") // the name as that of a queue
+		}
+	}
+	for _, name := range s.ChannelNames() {
+		provisionerOf(s, at, g, name)
+	}
+	if s.Payloads.Bucket != "" {
+		g.allow("arn:"+at.partition+":s3:::"+s.Payloads.Bucket, "s3:CreateBucket",
+			"s3:GetLifecycleConfiguration", "s3:ListBucket", "s3:PutBucketPolicy", "s3:PutBucketPublicAccessBlock",
+			"s3:PutLifecycleConfiguration")
+	}
+	return g.document()
+}
+
+func provisionerOf(s *Spec, at arns, g grants, name string) {
+	c := s.Channels[name]
+	exchange, _, many := cutName(name)
+	if c.Queue != "" {
+		g.allow(at.queue(name, false), "sqs:GetQueueAttributes", "sqs:GetQueueUrl")
+		return
+	}
+	ordered := s.orderedness(name)
+	for _, dead := range []bool{false, true} {
+		if dead && c.NoDeadLetters {
+			continue
+		}
+		g.allow(at.queue(name, dead), "sqs:CreateQueue", "sqs:GetQueueAttributes", "sqs:GetQueueUrl",
+			"sqs:ListQueueTags", "sqs:SetQueueAttributes", "sqs:TagQueue")
+		g.allow(at.named("sqs", at.queueName(name, dead, !ordered)), "sqs:GetQueueUrl") // of the other order
+	}
+	if !many { // the name as that of an exchange
+		for _, ordered := range []bool{false, true} {
+			g.allow(at.named("sns", at.name(ordered, name)), "sns:GetTopicAttributes")
+		}
+		return
+	}
+	g.allow(at.topic(exchange), "sns:GetTopicAttributes", "sns:ListSubscriptionsByTopic", "sns:Subscribe")
+	g.allow("*", "sns:GetSubscriptionAttributes", "sns:SetSubscriptionAttributes")
+}
+
+// arns are the names of resources in policies.
+type arns struct {
+	partition, region, account string
+	spec                       *Spec
+}
+
+func (a arns) named(service, name string) string {
+	return strings.Join([]string{"arn", a.partition, service, a.region, a.account, name}, ":")
+}
+
+func (a arns) name(ordered bool, parts ...string) string {
+	return (&checker{Spec: a.spec}).awsName(ordered, parts...)
+}
+
+func (a arns) topic(exchange string) string {
+	e := a.spec.Exchanges[exchange]
+	return a.mapped("sns", e.Topic, a.name(e.Ordered, exchange))
+}
+
+func (a arns) queueName(channel string, dead, ordered bool) string {
+	parts := strings.SplitN(channel, ".", 2)
+	if dead {
+		parts = append(parts, "dlq")
+	}
+	return a.name(ordered, parts...)
+}
+
+func (a arns) queue(channel string, dead bool) string {
+	c := a.spec.Channels[channel]
+	is := c.Queue
+	if dead {
+		is = c.DeadLetters
+	}
+	return a.mapped("sqs", is, a.queueName(channel, dead, a.spec.orderedness(channel)))
+}
+
+// mapped is the ARN of a resource that the declaration maps, or else of the one with a name.
+func (a arns) mapped(service, resource, name string) string {
+	switch {
+	case strings.HasPrefix(resource, "arn:"):
+		return resource
+	case resource != "":
+		return a.named(service, lastName(resource))
+	}
+	return a.named(service, name)
+}
+
+// grants are the actions of a policy by their resources.
+type grants map[string]map[string]bool
+
+func (g grants) allow(resource string, actions ...string) {
+	if g[resource] == nil {
+		g[resource] = map[string]bool{}
+	}
+	for _, action := range actions {
+		g[resource][action] = true
+	}
+}
+
+// bodies allows an action on the bodies of large messages, if the declaration says where they are.
+func (g grants) bodies(at arns, action string) {
+	if p := at.spec.Payloads; p.Bucket != "" {
+		g.allow("arn:"+at.partition+":s3:::"+p.Bucket+"/"+p.Prefix+"*", action)
+	}
+}
+
+// key allows what SQS and SNS do with a key of KMS for its caller. No call of Godwit shows it.
+func (g grants) key(at arns, key string) {
+	switch {
+	case key == "":
+		return
+	case strings.HasPrefix(key, "alias/"):
+		key = at.named("kms", "key/*") + " " + key // with a condition
+	case !strings.HasPrefix(key, "arn:"):
+		key = at.named("kms", "key/"+key)
+	}
+	g.allow(key, "kms:Decrypt", "kms:GenerateDataKey")
+}
+
+// document is a policy of IAM.
+func (g grants) document() map[string]any {
+	var statements []any
+	for _, resource := range slices.Sorted(maps.Keys(g)) {
+		arn, alias, _ := strings.Cut(resource, " ")
+		one := object{"Effect": "Allow", "Resource": arn, "Action": slices.Sorted(maps.Keys(g[resource]))}
+		if alias != "" {
+			one["Condition"] = object{"ForAnyValue:StringEquals": object{"kms:ResourceAliases": alias}}
+		}
+		statements = append(statements, one)
+	}
+	return object{"Version": "2012-10-17", "Statement": statements}
+}

@@ -1,0 +1,211 @@
+package topology_test
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/godwitmq/godwit"
+	"github.com/godwitmq/godwit/internal/permissions"
+	"github.com/godwitmq/godwit/local"
+	"github.com/godwitmq/godwit/localaws"
+	"github.com/godwitmq/godwit/topology"
+)
+
+// used returns the permissions that the calls of some work need, as lines of a policy.
+func (w *world) used(work func()) []string {
+	var mu sync.Mutex
+	var all []string
+	stop := w.b.Server().Control("*", func(_ context.Context, r *localaws.Request) localaws.Outcome {
+		mu.Lock()
+		defer mu.Unlock()
+		for _, p := range permissions.Of(r.Service, r.Action, r.Input) {
+			all = append(all, p.Resource+" "+p.Action)
+		}
+		return localaws.Outcome{}
+	})
+	work()
+	stop()
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// granted are the permissions of a role, as lines.
+func granted(t *testing.T, s *topology.Spec, role, channel string) (all []string) {
+	t.Helper()
+	policies, err := topology.Policies(s, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range policies {
+		if p.Role != role || p.Channel != channel {
+			continue
+		}
+		var doc struct {
+			Statement []struct {
+				Resource string
+				Action   []string
+			}
+		}
+		text, err := json.Marshal(p.Policy)
+		if err == nil {
+			err = json.Unmarshal(text, &doc)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, one := range doc.Statement {
+			for _, action := range one.Action {
+				all = append(all, one.Resource+" "+action)
+			}
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// The policies of producers and consumers have exactly the permissions that their calls need: of large and small
+// messages, of one that outlasts its lease, of retries by the consumer and by the service, and of a dead letter.
+func TestPoliciesOfPrograms(t *testing.T) {
+	for _, channel := range []string{"orders", "invoices", "wishes.mobile", "ledger.books"} {
+		inWorld(t, func(w *world) {
+			s := shop(t)
+			s.Payloads.Bucket = local.Bucket
+			c := s.Channels[channel]
+			c.Delay, c.ProcessingTimeout, c.Filter = 0, 0, topology.Filter{}
+			s.Channels[channel] = c
+			w.apply(s, nil)
+			to := channel
+			if exchange, _, many := strings.Cut(channel, "."); many {
+				to = exchange + ".*"
+			}
+			o, err := s.Producer(to)
+			if err != nil {
+				t.Fatal(err)
+			}
+			o.Provision = godwit.ProvisionNever
+			sends := func() {
+				p, err := godwit.NewProducer(w.Context(), w.b, to, o)
+				for i, kind := range []string{"good", "slow", "soon", "later", "bad"} {
+					if err == nil {
+						err = p.Send(w.Context(), godwit.Message{
+							Type: kind, OrderKey: kind, Body: bytes.Repeat([]byte("x"), 1+i%2*300_000),
+						})
+					}
+				}
+				if err = errors.Join(err, p.Close(w.Context())); err != nil {
+					t.Fatal(err)
+				}
+			}
+			// A producer of an exchange also looks at its subscriptions, to wait for queues that come back. It can do
+			// without (docs/iam.md).
+			optional := func(line string) bool { return strings.HasSuffix(line, "sns:ListSubscriptionsByTopic") }
+			used := slices.DeleteFunc(w.used(sends), optional)
+			if diff := gocmp.Diff(used, granted(t, s, "producer", to)); diff != "" {
+				t.Errorf("a producer of %s (-used +granted):\n%s", to, diff)
+			}
+			used = w.used(func() { w.handle(s, channel) })
+			if diff := gocmp.Diff(used, granted(t, s, "consumer", channel)); diff != "" {
+				t.Errorf("a consumer of %s (-used +granted):\n%s", channel, diff)
+			}
+		})
+	}
+}
+
+// handle consumes the five kinds of messages.
+func (w *world) handle(s *topology.Spec, channel string) {
+	w.Helper()
+	o, err := s.Consumer(channel)
+	if err != nil {
+		w.Fatal(err)
+	}
+	o.Provision, o.Logger, o.MaxAttempts = godwit.ProvisionNever, slog.New(slog.DiscardHandler), 0
+	o.Policy = func(d *godwit.Delivery, _ error) godwit.Verdict {
+		return map[string]godwit.Verdict{
+			"bad":   {Action: godwit.ActionReject},
+			"later": {Action: godwit.ActionRetry, After: 10 * time.Minute},
+		}[cmp.Or(map[bool]string{true: d.Type}[d.Type == "bad" || d.Type == "later"], "soon")]
+	}
+	ctx, stop := context.WithTimeout(w.Context(), 30*time.Minute)
+	defer stop()
+	c, err := godwit.NewConsumer(ctx, w.b, channel, o)
+	if err != nil {
+		w.Fatal(err)
+	}
+	report, err := c.Run(ctx, func(_ context.Context, d *godwit.Delivery) error {
+		switch {
+		case d.Type == "slow":
+			time.Sleep(2 * time.Minute)
+		case d.Type == "bad", d.Attempt == 1 && d.Type != "good":
+			return errors.New("not now")
+		}
+		return nil
+	})
+	if err != nil || report.Handled != 4 || report.Rejected != 1 {
+		w.Fatalf("%+v, %v", report, err)
+	}
+}
+
+// The policy of a provisioner has exactly the permissions that plans and applies need: of a declaration that does not
+// exist, of one that does, and of one that has changed in everything.
+func TestPolicyOfAProvisioner(t *testing.T) {
+	inWorld(t, func(w *world) {
+		s := shop(t)
+		s.Payloads.Bucket = local.Bucket
+		used := w.used(func() {
+			w.plan(s)
+			w.apply(s, nil)
+			changed := shop(t)
+			changed.Namespace, changed.Owner = s.Namespace, "another"
+			for name, c := range changed.Channels {
+				c.Lease, c.KMSKey, c.MaxAttempts, c.DeadLetterRetention = time.Hour, "alias/a", 200, 13*24*time.Hour
+				c.Retention = time.Hour
+				if strings.Contains(name, ".") {
+					c.Filter = topology.Filter{Exact: []string{"A"}}
+				}
+				changed.Channels[name] = c
+			}
+			for name, e := range changed.Exchanges {
+				e.KMSKey = "alias/a"
+				changed.Exchanges[name] = e
+			}
+			w.apply(changed, nil)
+			w.plan(changed)
+		})
+		if diff := gocmp.Diff(used, granted(t, s, "provisioner", "")); diff != "" {
+			t.Errorf("(-used +granted):\n%s", diff)
+		}
+	})
+}
+
+// Keys of KMS, mapped resources, and the place of the resources are in the policies.
+func TestPoliciesOfOthers(t *testing.T) {
+	s := &topology.Spec{Channels: map[string]topology.Channel{
+		"a": {KMSKey: "alias/own", Queue: "arn:aws:sqs:eu-west-1:1:legacy", NoDeadLetters: true},
+		"b": {KMSKey: "1234", NoDeadLetters: true},
+	}}
+	all, err := topology.Policies(s, &topology.PoliciesOptions{Region: "eu-west-1", Account: "2", Partition: "aws-cn"})
+	text, _ := json.Marshal(all)
+	for _, part := range []string{
+		`"arn:aws:sqs:eu-west-1:1:legacy"`, `"arn:aws-cn:sqs:eu-west-1:2:b"`, `"arn:aws-cn:kms:eu-west-1:2:key/1234"`,
+		`"kms:ResourceAliases":"alias/own"`, `["kms:Decrypt","kms:GenerateDataKey"]`,
+	} {
+		if err != nil || !strings.Contains(string(text), part) {
+			t.Errorf("%v: no %s in %s", err, part, text)
+		}
+	}
+	if _, err := topology.Policies(&topology.Spec{Namespace: "."}, nil); err == nil {
+		t.Error(fmt.Errorf("a declaration with mistakes has policies"))
+	}
+}
