@@ -31,6 +31,11 @@ type Operations struct {
 	// Resources of [ChannelInfo].Mapped channels are not part of it. A backend with Wanted has Plan.
 	Wanted func(specs []ChannelSpec, address func(resource, name string) string) ([]WantedResource, error)
 
+	// Specs returns the specifications that leave no difference in a Plan with the mode [Declare], of queues and
+	// exchanges that exist. It changes nothing. A channel that has something which no specification can say is returned
+	// with the nearest one. The error for a channel that does not exist is of class [NotFound].
+	Specs func(ctx context.Context, cs []Channel) ([]ChannelSpec, error)
+
 	// Tag sets tags of the resource of one channel, and leaves its other tags. It is an error of class [Permanent] for
 	// a resource that Godwit has not created. nil: resources of the service have no tags.
 	Tag func(ctx context.Context, c Channel, tags map[string]string) error

@@ -201,7 +201,7 @@ func noPublishRetries(o *sns.Options) {
 func (b *Backend) Operations() driver.Operations {
 	return driver.Operations{
 		Catalog: b.Catalog, Plan: planner{b: b}.plan, Tag: planner{b: b}.tag,
-		Wanted:   planner{b: b}.wanted,
+		Wanted: planner{b: b}.wanted, Specs: planner{b: b}.specs,
 		Activity: b.Activity, Peek: b.Peek, Return: b.Return,
 		Move: b.Move, Moves: b.Moves, CancelMove: b.CancelMove,
 		Purge: b.Purge, Remove: b.Remove, Snapshot: b.Snapshot, Restore: b.Restore,

@@ -55,6 +55,12 @@ func TestContextsEnd(t *testing.T) {
 				return err
 			}
 		},
+		"Import": func(h *hanging) func(ctx) error {
+			return func(c ctx) error {
+				_, err := topology.Import(c, h.Backend, "shop", "")
+				return err
+			}
+		},
 		"Resources": func(h *hanging) func(ctx) error {
 			return func(c ctx) error {
 				_, err := topology.Resources(c, h.Backend, nil)

@@ -57,6 +57,7 @@ func TestCalls(t *testing.T) {
 		"help-destroy":    {"topology", "destroy", "--help"},
 		"help-adopt":      {"topology", "adopt", "--help"},
 		"help-owned":      {"topology", "ls", "--help"},
+		"help-declare":    {"topology", "import", "--help"},
 		"help-picture":    {"topology", "export", "--help"},
 		"topology-what":   {"topology", "list"},
 		"help-health":     {"health", "--help"},

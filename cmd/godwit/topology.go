@@ -23,12 +23,12 @@ import (
 func newTopology() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "topology",
-		Short: "List, adopt and delete declared channels",
-		Long:  "List, adopt and delete declared channels. godwit plan and godwit apply compare and create them.",
+		Short: "List, import, export, adopt and delete declared channels",
+		Long:  "List, import, export, adopt and delete declared channels. godwit plan and godwit apply compare and create them.",
 		Args:  subcommand,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newTopologyLs(), newTopologyExport(), newTopologyAdopt(), newTopologyDestroy())
+	cmd.AddCommand(newTopologyLs(), newTopologyExport(), newTopologyImport(), newTopologyAdopt(), newTopologyDestroy())
 	return cmd
 }
 
@@ -195,6 +195,32 @@ func (o *topologyExportOptions) run(cmd *cobra.Command, f *declared.File) error 
 		})
 	}
 	return usage(cmd, fmt.Errorf("--as is %q: use %s", o.as, exports))
+}
+
+func newTopologyImport() *cobra.Command {
+	var backend backendFlags
+	var name string
+	cmd := &cobra.Command{
+		Use:   "import",
+		Short: "Write a file that declares what exists",
+		Long: "Write a file that declares the channels of a namespace as they are. Nothing is changed. Add what is the\n" +
+			"programs' own, such as processing_timeout, and then mark the channels as declared with godwit topology adopt.",
+		Example: "  godwit topology import --namespace prod --name shop > godwit.yaml",
+		Args:    noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return backend.use(cmd, func(ctx context.Context, b driver.Backend) error {
+				s, err := topology.Import(ctx, b, name, backend.namespace)
+				if err != nil {
+					return err
+				}
+				_, err = cmd.OutOrStdout().Write(topology.Format(s))
+				return err
+			})
+		},
+	}
+	backend.add(cmd)
+	cmd.Flags().StringVar(&name, "name", "", "the `name` of the new topology")
+	return cmd
 }
 
 // topologyFileOptions are the flags of the commands that change what a file declares.

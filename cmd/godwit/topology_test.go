@@ -67,6 +67,9 @@ func TestTopology(t *testing.T) {
 		resources[0]["topology"] != "shop" {
 		t.Errorf("%v, %v", resources, err)
 	}
+	text = call(exitDone, "retention: 4d", "topology", "import", "--namespace", "prod", "--name", "shop")
+	imported := declaration(t, text)
+	call(exitDone, "3 exchanges and channels are as declared", "plan", imported)
 	for as, has := range map[string]string{
 		"mermaid": "flowchart LR", "markdown": "| `orders` |", "schema": `"additionalProperties": false`,
 		"iam": `"sqs:ReceiveMessage"`, "terraform": "aws_sqs_queue", "cloudformation": "AWS::SQS::Queue",

@@ -23,6 +23,7 @@ func operationsComplete(k *kit) {
 		{"Purge", can.Purges, do.Purge != nil, "", true},
 		{"Plan", can.Plans, do.Plan != nil, "", true},
 		{"Wanted", false, do.Wanted != nil, "Plan", do.Plan != nil},
+		{"Specs", false, do.Specs != nil, "Plan", do.Plan != nil},
 		{"Tag", can.Tags, do.Tag != nil, "Plan", do.Plan != nil},
 		{"Remove", can.Removes, do.Remove != nil, "", true},
 		{"Rewind", can.Rewinds, do.Rewind != nil, "", true},

@@ -66,6 +66,21 @@ func planEmpty(k *kit) {
 	if left := planned(k, s); len(left) > 0 {
 		k.Errorf("after it was provisioned: %v", left)
 	}
+	if k.do.Specs != nil {
+		read, err := k.do.Specs(k.ctx, []driver.Channel{s.Channel})
+		if err != nil || len(read) != 1 || read[0].Retention != s.Retention {
+			k.Fatalf("the specification of what exists is %+v, %v", read, err)
+		}
+		if left := planned(k, read...); len(left) > 0 {
+			k.Errorf("the specification of what exists differs from it: %v", left)
+		}
+	}
+	if k.do.Wanted != nil {
+		all, err := k.do.Wanted([]driver.ChannelSpec{s}, func(_, name string) string { return name })
+		if err != nil || len(all) != len(missing) {
+			k.Errorf("%d resources are wanted, and %d were created: %+v, %v", len(all), len(missing), all, err)
+		}
+	}
 	for _, keep := range []time.Duration{3 * time.Hour, time.Hour} {
 		s.Retention = keep
 		differ, err := k.do.Plan(k.ctx, []driver.ChannelSpec{s})
