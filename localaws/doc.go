@@ -142,7 +142,7 @@
 //	                              InsufficientDataActions, MetricName, Namespace, Statistic, ExtendedStatistic,
 //	                              Dimensions, Period, Unit, EvaluationPeriods, DatapointsToAlarm, Threshold,
 //	                              ComparisonOperator, TreatMissingData, EvaluateLowSampleCountPercentile, Metrics,
-//	                              Tags
+//	                              Tags, ThresholdMetricId (refused)
 //	PutMetricData                 Namespace, MetricData, EntityMetricData (the entity is not stored),
 //	                              StrictEntityValidation
 //	SetAlarmState                 AlarmName, StateValue, StateReason, StateReasonData
@@ -152,10 +152,11 @@
 // Samples are visible at once. Points are kept as long as AWS keeps them. Percentiles and trimmed statistics are
 // computed from the values themselves, up to 4,096 different ones a point. Metric math has the arithmetic and logical
 // operators and the functions ABS, AVG, CEIL, DIFF, EXP, FILL, FLOOR, IF, LOG, LOG10, MAX, METRICS, METRIC_COUNT, MIN,
-// PERIOD, RATE, RUNNING_SUM, STDDEV, SUM and TIME_SERIES. Alarms are evaluated at every whole minute of the server's
-// clock, or at every ten seconds if their period is shorter than a minute, over a range of two periods more than they
-// ask for. They publish to SNS topics; other actions are stored and logged. There are no composite alarms, no anomaly
-// detection and no queries in PromQL.
+// PERIOD, RATE, RUNNING_SUM, STDDEV, SUM and TIME_SERIES. Queries of Metrics Insights (SELECT) have every clause; they
+// select by dimensions, not by tags or accounts. Alarms are evaluated at every whole minute of the server's clock, or
+// at every ten seconds if their period is shorter than a minute, over a range of two periods more than they ask for.
+// They publish to SNS topics; other actions are stored and logged. There are no composite alarms, no alarms on a query
+// with GROUP BY, no anomaly detection (it is refused by name) and no queries in PromQL.
 //
 // Every minute the server reports AWS/SQS (by QueueName): NumberOfMessagesSent, NumberOfMessagesReceived,
 // NumberOfMessagesDeleted, NumberOfEmptyReceives, SentMessageSize, ApproximateNumberOfMessagesVisible,

@@ -60,6 +60,11 @@ func invalidToken() *wire.Error {
 	return &wire.Error{Code: "InvalidNextToken", Message: "The next token specified is invalid."}
 }
 
+// noAnomalyDetection refuses what needs it.
+func noAnomalyDetection(what string) *wire.Error {
+	return validation("%s needs anomaly detection, which this server does not have.", what)
+}
+
 // noAlarm is AWS's error for an alarm that does not exist; it has no message.
 func noAlarm() *wire.Error {
 	return &wire.Error{Code: "ResourceNotFound", Status: http.StatusNotFound, ModelStatus: http.StatusBadRequest}

@@ -34,6 +34,7 @@ type PutMetricAlarmInput struct {
 	TreatMissingData                 string            `json:"TreatMissingData"`
 	EvaluateLowSampleCountPercentile string            `json:"EvaluateLowSampleCountPercentile"`
 	Metrics                          []MetricDataQuery `json:"Metrics"`
+	ThresholdMetricID                string            `json:"ThresholdMetricId"`
 	Tags                             []Tag             `json:"Tags"`
 }
 
@@ -103,6 +104,11 @@ func (in *PutMetricAlarmInput) checkNames() *wire.Error {
 		return fault
 	}
 	switch {
+	case in.ThresholdMetricID != "":
+		return noAnomalyDetection("The parameter ThresholdMetricId")
+	case strings.HasSuffix(in.ComparisonOperator, "UpperThreshold") ||
+		strings.HasSuffix(in.ComparisonOperator, "LowerThreshold"):
+		return noAnomalyDetection("The comparison operator " + in.ComparisonOperator)
 	case in.AlarmDescription != nil && len([]rune(*in.AlarmDescription)) > maxDescription:
 		return constraint(*in.AlarmDescription, "alarmDescription",
 			"Member must have length less than or equal to 1024")
@@ -129,10 +135,6 @@ func (in *PutMetricAlarmInput) checkOptions() *wire.Error {
 	}
 	treatments := []string{"breaching", "notBreaching", "ignore", "missing"}
 	switch {
-	case strings.HasSuffix(in.ComparisonOperator, "UpperThreshold") ||
-		strings.HasSuffix(in.ComparisonOperator, "LowerThreshold"):
-		return validation("The comparison operator %s needs anomaly detection, which this server does not have.",
-			in.ComparisonOperator)
 	case !slices.Contains(operators, in.ComparisonOperator):
 		return notInSet(in.ComparisonOperator, "comparisonOperator", operators)
 	case in.TreatMissingData != "" && !slices.Contains(treatments, in.TreatMissingData):
@@ -224,6 +226,10 @@ func (in *PutMetricAlarmInput) checkQueries(a *metricAlarm) *wire.Error {
 	}
 	returned := 0
 	for i := range qs.all {
+		if s := qs.all[i].selection; s != nil && len(s.GroupBy) > 0 {
+			return validation("Alarms on a query with GROUP BY are not supported by this server: an alarm watches one " +
+				"time series.")
+		}
 		if qs.all[i].returned() {
 			returned++
 		}

@@ -25,8 +25,12 @@ type query struct {
 	id         metric.ID
 	statistic  metric.Statistic
 	period     time.Duration
-	expression *expression.Expression // nil: it is a metric
+	expression *expression.Expression // metric math; nil: none
+	selection  *expression.Selection  // a query of Metrics Insights; nil: none
 }
+
+// isMetric reports whether the query is a statistic of a metric, and no expression.
+func (q *query) isMetric() bool { return q.expression == nil && q.selection == nil }
 
 // returned reports whether the query's series is part of the answer.
 func (q *query) returned() bool { return q.given.ReturnData == nil || *q.given.ReturnData }
@@ -83,11 +87,15 @@ func parseQuery(g *MetricDataQuery, path string) (query, *wire.Error) {
 			}
 			q.period = time.Duration(*g.Period) * time.Second
 		}
-		e, err := expression.Parse(g.Expression)
+		var err error
+		if expression.IsSelection(g.Expression) {
+			q.selection, err = expression.ParseSelection(g.Expression)
+		} else {
+			q.expression, err = expression.Parse(g.Expression)
+		}
 		if err != nil {
 			return q, inExpression(g, err)
 		}
-		q.expression = e
 		return q, nil
 	}
 	return q, q.parseStat(path + ".MetricStat")
@@ -206,7 +214,8 @@ func (s *Service) evaluate(given []MetricDataQuery, from, to, now time.Time) ([]
 			return nil, inExpression(q.given, err)
 		}
 		for _, one := range got.series {
-			results = append(results, result(q, labels[i], one, len(got.series) > 1, got.messages))
+			several := len(got.series) > 1 || q.selection != nil && len(q.selection.GroupBy) > 0
+			results = append(results, result(q, labels[i], one, several, got.messages))
 		}
 	}
 	return results, nil
@@ -234,9 +243,12 @@ func (e *evaluation) result(q *query) (evaluated, error) {
 	}
 	var got evaluated
 	var err error
-	if q.expression == nil {
+	switch {
+	case q.isMetric():
 		got = e.metric(q)
-	} else {
+	case q.selection != nil:
+		got = e.selection(q)
+	default:
 		got.series, err = q.expression.Evaluate(e.environment(q))
 	}
 	if err == nil {
@@ -276,16 +288,21 @@ func (e *evaluation) metric(q *query) evaluated {
 	return got
 }
 
-func (e *evaluation) environment(q *query) *expression.Environment {
-	period := q.period
+// periodOf returns the period of an expression: its own, or that of the first metric.
+func (e *evaluation) periodOf(q *query) time.Duration {
+	if q.period > 0 {
+		return q.period
+	}
 	for i := range e.all {
-		if period == 0 && e.all[i].expression == nil {
-			period = e.all[i].period
+		if e.all[i].isMetric() {
+			return e.all[i].period
 		}
 	}
-	if period == 0 {
-		period = time.Minute
-	}
+	return time.Minute
+}
+
+func (e *evaluation) environment(q *query) *expression.Environment {
+	period := e.periodOf(q)
 	from, to := e.bounds(period)
 	return &expression.Environment{
 		From: from, To: to, Period: int64(period / time.Second),
@@ -296,7 +313,7 @@ func (e *evaluation) environment(q *query) *expression.Environment {
 		Metrics: func(part string) ([]expression.Series, error) {
 			var all []expression.Series
 			for i := range e.all {
-				if other := &e.all[i]; other.expression == nil && strings.Contains(other.given.ID, part) {
+				if other := &e.all[i]; other.isMetric() && strings.Contains(other.given.ID, part) {
 					got, err := e.result(other)
 					if err != nil {
 						return nil, err
@@ -326,7 +343,7 @@ func (qs *queries) labels() []string {
 	stats, periods := map[string]bool{}, map[time.Duration]bool{}
 	names := map[string]map[string]bool{} // by metric, its sets of dimensions
 	for i := range qs.all {
-		if q := &qs.all[i]; q.expression == nil {
+		if q := &qs.all[i]; q.isMetric() {
 			stats[q.statistic.Name], periods[q.period] = true, true
 			if names[q.id.Name] == nil {
 				names[q.id.Name] = map[string]bool{}
@@ -340,7 +357,7 @@ func (qs *queries) labels() []string {
 		switch {
 		case q.given.Label != "":
 			labels[i] = q.given.Label
-		case q.expression != nil:
+		case !q.isMetric():
 			labels[i] = q.given.ID
 		default:
 			parts := []string{q.id.Name}
