@@ -318,6 +318,13 @@ func TestUnsignedRequests(t *testing.T) {
 		server.In(ours, virginia).SQS().Queue("q").Model().Stats().Visible != 1 {
 		t.Errorf("a queue by its URL: %d %s", status, body)
 	}
+	callFrom(t, server, ours, ireland).queue("q", nil)
+	for i, path := range []string{"/" + ours + ".eu-west-1/q", "/queue/eu-west-1/" + ours + "/q"} {
+		status, body := fetch(t, server, "GET", path+"?Action=SendMessage&MessageBody=x")
+		if status != 200 || server.In(ours, ireland).SQS().Queue("q").Model().Stats().Visible != i+1 {
+			t.Errorf("%s: %d %s", path, status, body)
+		}
+	}
 	if status, body := ask(url.Values{"Action": {"CreateQueue"}, "QueueName": {"mine"}}); status != 200 ||
 		server.SQS().Queue("mine") == nil {
 		t.Errorf("a name: %d %s", status, body)

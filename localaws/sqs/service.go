@@ -56,6 +56,9 @@ func New(o Options) *Service {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
+	if o.Missing == nil {
+		o.Missing = func(string) {}
+	}
 	s := &Service{opts: o}
 	s.Reset()
 	return s
@@ -168,7 +171,7 @@ func (s *Service) byURL(c *wire.Call, url string) (*Queue, *wire.Error) {
 			return nil, noQueue()
 		}
 		if !s.opts.means(at.Region, name) {
-			s.opts.miss(name)
+			s.opts.Missing(name)
 			return nil, wrongRegion(c, url)
 		}
 	}
@@ -186,15 +189,9 @@ func (s *Service) byName(name string) *Queue {
 	q := s.queues[name]
 	s.mu.RUnlock()
 	if q == nil {
-		s.opts.miss(name)
+		s.opts.Missing(name)
 	}
 	return q
-}
-
-func (o *Options) miss(name string) {
-	if o.Missing != nil {
-		o.Missing(name)
-	}
 }
 
 // means reports whether a URL with a region and a queue's name is one of this region. A URL without a region is that of
