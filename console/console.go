@@ -62,7 +62,9 @@ func New(b driver.Backend, o *Options) (*Console, error) {
 	if c.guard, err = newGuard(&c.o); err != nil {
 		return nil, err
 	}
-	sampler, err := ops.NewSampler(b, &ops.SamplerOptions{Interval: c.o.Interval, Requests: c.o.Requests})
+	sampler, err := ops.NewSampler(b, &ops.SamplerOptions{
+		Interval: c.o.Interval, Requests: c.o.Requests, History: c.o.History,
+	})
 	if err != nil {
 		return nil, fmt.Errorf("console: %w", err)
 	}

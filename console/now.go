@@ -96,7 +96,7 @@ type nowData struct {
 	Looked                              bool
 	At                                  time.Time
 	Interval                            time.Duration
-	Err, RatesErr                       error
+	Err, RatesErr, HistoryErr           error
 	Channels, Troubled, Critical        int
 	Waiting, InFlight, Delayed, Letters int64
 	Sent, Done                          float64
@@ -132,6 +132,7 @@ func nowPage(r *request) (*view, error) {
 		return v, nil
 	}
 	d.Looked, d.At, d.Interval, d.Err, d.RatesErr = true, seen.At, seen.Pace.Interval, seen.Err, seen.RatesErr
+	d.HistoryErr = seen.HistoryErr
 	rows := rowsOf(r.c, seen)
 	d.sum(rows)
 	rows = slices.DeleteFunc(rows, func(one row) bool { return !matches(one.Name, d.Query) })

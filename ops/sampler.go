@@ -34,6 +34,9 @@ type SamplerOptions struct {
 	// NoRates leaves the rates out. Set it on AWS if CloudWatch's price for each metric matters, or to need no
 	// permission for it.
 	NoRates bool
+	// History is a file that keeps the samples of the last six hours. It is read by NewSampler, and written each minute
+	// while somebody watches, and when nobody does any more. Set it so that a restart does not lose them. "": none.
+	History string
 }
 
 // Sampler looks at all channels of a backend at intervals, once for all who watch, and only while somebody does. It
@@ -60,6 +63,8 @@ type View struct {
 	// Err is why the list of channels could not be read; the channels are then those of before. RatesErr is why the
 	// rates could not.
 	Err, RatesErr error
+	// HistoryErr is why the file of the history could not be written last.
+	HistoryErr error
 }
 
 // Watched is a channel in a View.
@@ -108,6 +113,11 @@ func NewSampler(b driver.Backend, o *SamplerOptions) (*Sampler, error) {
 	}
 	if _, ok := b.(driver.Inspector); !ok {
 		return nil, errors.New("ops: this backend cannot count messages: it is no driver.Inspector")
+	}
+	if s.o.History != "" {
+		if err := s.load(); err != nil {
+			return nil, err
+		}
 	}
 	return s, nil
 }
@@ -213,13 +223,18 @@ func (s *Sampler) run(ctx context.Context) {
 	if s.do.Activity != nil && !s.o.NoRates {
 		r.rates = &rates{activity: s.do.Activity}
 	}
+	file := archive{s: s, last: time.Now()}
+	defer func() { _ = file.keep(true) }() // nobody watches who could be told
+	var unkept error
 	for ctx.Err() == nil {
 		begun := time.Now()
 		view := r.look(ctx, begun)
 		if ctx.Err() != nil {
 			return
 		}
+		view.HistoryErr = unkept
 		s.publish(view)
+		unkept = file.keep(false)
 		timer := time.NewTimer(view.Pace.Interval - time.Since(begun))
 		select {
 		case <-timer.C:
