@@ -33,10 +33,11 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// Backend is a snssqs.Backend with its own server.
+// Backend is a snssqs.Backend with a server in this process.
 type Backend struct {
 	*snssqs.Backend
 	server *localaws.Server
+	shared bool // the server belongs to somebody else
 }
 
 // Open starts a server in this process and opens a backend on it. Close drops its messages.
@@ -49,6 +50,21 @@ func Open(ctx context.Context, o *Options) (*Backend, error) {
 	if err != nil {
 		return nil, fmt.Errorf("local: start the server: %w", err)
 	}
+	b, err := On(ctx, server, &opts)
+	if err != nil {
+		return nil, errors.Join(err, server.Close())
+	}
+	b.shared = false
+	return b, nil
+}
+
+// On opens a backend on a server that runs in this process already. Of the options of the server, only the region is
+// used. Close leaves the server as it is.
+func On(ctx context.Context, server *localaws.Server, o *Options) (*Backend, error) {
+	var opts Options
+	if o != nil {
+		opts = *o
+	}
 	region := "us-east-1"
 	if opts.Server != nil && opts.Server.Region != "" {
 		region = opts.Server.Region
@@ -59,22 +75,25 @@ func Open(ctx context.Context, o *Options) (*Backend, error) {
 	}
 	store, err := s3store.Open(ctx, &s3store.Options{Bucket: Bucket, AWS: &conf, Transport: server.Transport()})
 	if err != nil {
-		return nil, errors.Join(err, server.Close())
+		return nil, err
 	}
 	b, err := snssqs.Open(ctx, &snssqs.Options{
 		Store: store, Namespace: opts.Namespace, AWS: &conf, Transport: server.Transport(), Logger: opts.Logger,
 		CancelPolls: true, // the server never drops an answer
 	})
 	if err != nil {
-		return nil, errors.Join(err, server.Close())
+		return nil, err
 	}
-	return &Backend{Backend: b, server: server}, nil
+	return &Backend{Backend: b, server: server, shared: true}, nil
 }
 
 // Server returns the embedded server, for inspection, for injecting faults, and for advancing its clock.
 func (b *Backend) Server() *localaws.Server { return b.server }
 
-// Close closes the backend and stops the server.
+// Close closes the backend, and stops the server that Open has started.
 func (b *Backend) Close(ctx context.Context) error {
+	if b.shared {
+		return b.Backend.Close(ctx)
+	}
 	return errors.Join(b.Backend.Close(ctx), b.server.Close())
 }

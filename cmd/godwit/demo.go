@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/godwitmq/godwit/cmd/godwit/internal/demo"
+	"github.com/godwitmq/godwit/local"
 )
 
 // defaultFor is how long a demonstration sends if neither a time nor a number is given.
@@ -22,6 +23,7 @@ type demoOptions struct {
 	messages int
 	seed     uint64 // 0: a random one
 	json     bool
+	console  string // an address, or consoleOff
 }
 
 func newDemo() *cobra.Command {
@@ -55,6 +57,8 @@ func newDemo() *cobra.Command {
 	f.Uint64Var(&o.seed, "seed", 0,
 		"the `number` that determines the wishes and which handlers fail; 0 chooses one and prints it")
 	f.BoolVar(&o.json, "json", false, "print one line of JSON after the table")
+	f.StringVar(&o.console, "console", consoleAddr,
+		"`host:port` of this machine to serve the console on, a web page of the channels; off: none")
 	return cmd
 }
 
@@ -66,7 +70,7 @@ func (o *demoOptions) check() error {
 	case o.messages < 0:
 		return fmt.Errorf("--messages %d: the number must not be negative", o.messages)
 	}
-	return nil
+	return checkConsole(o.console)
 }
 
 // run runs the demonstration and prints its report.
@@ -81,6 +85,12 @@ func (o *demoOptions) run(ctx context.Context, out, errOut io.Writer) error {
 	if terminal := terminalOf(errOut); terminal != nil {
 		do.Progress, do.Live = terminal, true
 	}
+	stop := func() error { return nil }
+	do.Opened = func(b *local.Backend) (err error) {
+		stop, err = mountConsole(o.console, b.Server(), b, errOut)
+		return err
+	}
+	do.Closing = func() error { return stop() }
 	report, err := demo.Run(ctx, do)
 	if err != nil {
 		return err

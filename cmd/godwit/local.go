@@ -16,6 +16,7 @@ import (
 	"github.com/godwitmq/godwit/cmd/godwit/internal/boot"
 	"github.com/godwitmq/godwit/cmd/godwit/internal/detach"
 	"github.com/godwitmq/godwit/cmd/godwit/internal/faults"
+	"github.com/godwitmq/godwit/local"
 	"github.com/godwitmq/godwit/localaws"
 )
 
@@ -39,6 +40,8 @@ type localOptions struct {
 
 	waits, lenient, requests bool
 	latencies, failures      []string // by action
+
+	console string // an address, or consoleOff
 
 	detach bool
 	stop   func() // ends run
@@ -71,7 +74,7 @@ func newLocal() *cobra.Command {
 			o.stop = stop
 			server, err := o.server(cmd.ErrOrStderr())
 			if err == nil {
-				err = o.checkKafka()
+				err = errors.Join(o.checkKafka(), checkConsole(o.console))
 			}
 			if err != nil {
 				return usage(cmd, err)
@@ -128,6 +131,8 @@ func newLocal() *cobra.Command {
 		"`host:port` to serve Kafka on; without a host on loopback, port 0 chooses a free one")
 	f.StringVar(&o.kafkaData, "kafka-data", "",
 		"the `folder` for Kafka's data, which only its owner can read")
+	f.StringVar(&o.console, "console", consoleAddr,
+		"`host:port` of this machine to serve the console on, a web page of the channels; off: none")
 	cmd.AddCommand(newLocalStop(), newLocalPing())
 	return cmd
 }
@@ -196,6 +201,11 @@ func (o *localOptions) run(ctx context.Context, server *localaws.Server, out, er
 			return fmt.Errorf("--init: %w", err)
 		}
 	}
+	closeConsole, err := o.serveConsole(ctx, server, errOut)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closeConsole()) }()
 	if _, err := io.WriteString(out, exports); err != nil {
 		return err
 	}
@@ -206,6 +216,26 @@ func (o *localOptions) run(ctx context.Context, server *localaws.Server, out, er
 	}
 	<-ctx.Done()
 	return nil
+}
+
+// serveConsole serves the console of the server, and prints its address.
+func (o *localOptions) serveConsole(ctx context.Context, server *localaws.Server, errOut io.Writer) (
+	stop func() error, err error,
+) {
+	if o.console == consoleOff {
+		return func() error { return nil }, nil
+	}
+	b, err := local.On(ctx, server, &local.Options{
+		Server: &localaws.Options{Region: o.region}, Logger: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		return nil, err
+	}
+	end, err := mountConsole(o.console, server, b, errOut)
+	if err != nil {
+		return nil, errors.Join(err, b.Close(ctx))
+	}
+	return func() error { return errors.Join(end(), b.Close(context.Background())) }, nil
 }
 
 // exports returns the shell commands that point AWS clients at the server.

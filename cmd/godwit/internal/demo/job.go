@@ -25,6 +25,11 @@ type Options struct {
 	Progress io.Writer     // where the progress is shown
 	Live     bool          // Progress is a terminal
 
+	// Opened is called with the backend before anything uses it, and Closing when nothing does any more; nil: they are
+	// not.
+	Opened  func(b *local.Backend) error
+	Closing func() error
+
 	started func(*job) // for tests; nil: none. Called when everything is provisioned, before the first send
 }
 
@@ -47,8 +52,16 @@ func Run(ctx context.Context, o *Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
+	if o.Opened != nil {
+		if err := o.Opened(backend); err != nil {
+			return nil, errors.Join(err, backend.Close(work))
+		}
+	}
 	j := &job{o: *o, backend: backend, branches: newBranches(), began: time.Now()}
 	report, err := j.run(ctx, work)
+	if o.Closing != nil {
+		err = errors.Join(err, o.Closing())
+	}
 	return report, errors.Join(err, backend.Close(work))
 }
 
