@@ -34,6 +34,7 @@ type Console struct {
 	audit   *runs.Log
 	scans   *scans
 	pauses  pauses
+	estate  estate
 	streams chan struct{} // a place for each open stream
 	folder  string
 	ours    bool // the folder is temporary
@@ -78,6 +79,7 @@ func New(b driver.Backend, o *Options) (*Console, error) {
 	c.watch = newWatch(sampler, c.o.History != "")
 	c.runs = runs.New(c.audit)
 	c.scans = newScans(b)
+	c.estate.busy = make(chan struct{}, 1)
 	c.handler = c.guard.protect(c.mux())
 	return c, nil
 }
@@ -161,6 +163,8 @@ func routes() []route {
 		{pattern: "POST /runs/{id}/start", needs: LevelAct, action: startAction},
 		{pattern: "POST /runs/{id}/cancel", needs: LevelAct, action: cancelAction},
 		{pattern: "POST /local/{what}", needs: LevelAct, action: localAction},
+		{pattern: "GET /map", needs: LevelFigures, page: mapPage},
+		{pattern: "GET /costs", needs: LevelFigures, page: costsPage},
 		{pattern: "GET /style.css", needs: LevelFigures, file: asset("text/css; charset=utf-8")},
 		{pattern: "GET /script.js", needs: LevelFigures, file: asset("text/javascript; charset=utf-8")},
 	}

@@ -19,7 +19,7 @@ const (
 	heatSteps = 48
 	heatRows  = 14
 	// listMost is how many messages a list shows.
-	listMost = 50
+	listMost = 25
 )
 
 // lookData is what pages share that look at messages.

@@ -19,7 +19,7 @@ func newPages(c *Console) (*template.Template, error) {
 	}
 	return template.New("").Funcs(template.FuncMap{
 		"url": c.url, "count": count, "rate": rate, "span": span, "size": size, "plain": plain, "stamp": stamp,
-		"clock": clock, "plural": plural, "percent": percent, "title": title, "age": age,
+		"clock": clock, "plural": plural, "percent": percent, "title": title, "age": age, "dollars": dollars,
 		"count64":  func(n int) string { return count(int64(n)) },
 		"size64":   func(n int) string { return size(int64(n)) },
 		"plural64": func(n int, one string) string { return plural(int64(n), one) },
@@ -169,4 +169,17 @@ func plain(s string, most int) string {
 		}
 	}
 	return b.String()
+}
+
+// dollars is an amount of money.
+func dollars(v float64) string {
+	switch {
+	case v < 0 || math.IsNaN(v):
+		return unknown
+	case v > 0 && v < 0.01:
+		return "<$0.01"
+	case v < 1000:
+		return fmt.Sprintf("$%.2f", v)
+	}
+	return "$" + count(int64(math.Round(v)))
 }

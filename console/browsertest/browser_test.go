@@ -6,10 +6,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/chromedp"
 )
 
@@ -124,5 +127,30 @@ func (b *tab) picture(name string) {
 	png := ask(b, chromedp.FullScreenshot(100))
 	if err := os.WriteFile(filepath.Join(*shots, name+".png"), png, 0o600); err != nil {
 		b.Fatal(err)
+	}
+}
+
+// complaints collects what the browser writes to its console, such as what the policy of a page has blocked.
+func (b *tab) complaints() (all func() []string) {
+	b.Helper()
+	var mu sync.Mutex
+	var texts []string
+	err := chromedp.Listen(b.ctx, func(ev any) {
+		entry, ok := ev.(*log.EventEntryAdded)
+		if !ok || entry.Entry.Level != log.EntryLevelError || strings.Contains(entry.Entry.Text,
+			"the server responded with") {
+			return
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		texts = append(texts, entry.Entry.Text)
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return func() []string {
+		mu.Lock()
+		defer mu.Unlock()
+		return texts
 	}
 }

@@ -17,33 +17,40 @@ import (
 // world is a console on the embedded server.
 type world struct {
 	*testing.T
-	b       *local.Backend
-	console *console.Console
-	server  *httptest.Server
+	b *local.Backend
 }
 
-func newWorld(t *testing.T, o *console.Options) *world {
+// newWorld opens the server; serve begins the console on it.
+func newWorld(t *testing.T) *world {
 	t.Helper()
 	b, err := local.Open(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := console.New(b, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := &world{T: t, b: b, console: c, server: httptest.NewServer(c)}
 	t.Cleanup(func() {
-		w.server.CloseClientConnections()
-		w.server.Close()
-		if err := c.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
 		if err := b.Close(context.Background()); err != nil {
 			t.Error(err)
 		}
 	})
-	return w
+	return &world{T: t, b: b}
+}
+
+// serve serves a console on a backend, and returns its address.
+func (w *world) serve(b driver.Backend, o *console.Options) string {
+	w.Helper()
+	c, err := console.New(b, o)
+	if err != nil {
+		w.Fatal(err)
+	}
+	server := httptest.NewServer(c)
+	w.Cleanup(func() {
+		if err := c.Close(context.Background()); err != nil {
+			w.Error(err)
+		}
+		server.CloseClientConnections()
+		server.Close()
+	})
+	return server.URL
 }
 
 func (w *world) ensure(ch driver.Channel, tags map[string]string) {
@@ -132,8 +139,8 @@ var (
 	mails  = driver.Channel{Queue: "mails"}
 )
 
-// incidents makes channels in which something is wrong.
-func (w *world) incidents() {
+// incidents makes channels in which something is wrong, and returns the backend that tells their rates and ages.
+func (w *world) incidents() (*busy, map[string]float64) {
 	w.Helper()
 	one := func(name string) driver.Channel { return driver.Channel{Queue: name} }
 	for _, name := range []string{"orders", "mails", "invoices", "reports", "thumbnails", "search-index", "payouts",
@@ -144,6 +151,12 @@ func (w *world) incidents() {
 	mobile := driver.Channel{Exchange: "wishlist_events", Queue: "mobile", Ordered: true}
 	w.ensure(audit, nil)
 	w.ensure(mobile, nil)
+	if err := w.b.Ensure(w.Context(), driver.ChannelSpec{
+		Channel: driver.Channel{Exchange: "wishlist_events", Queue: "stock", Ordered: true}, Owner: true,
+		Filter: driver.Filter{Prefix: []string{"STOKC."}},
+	}); err != nil {
+		w.Fatal(err)
+	}
 	now := time.Now()
 	errors := []struct{ kind, text, typ string }{
 		{"exhausted", `insert order %d: pq: duplicate key value violates unique constraint "orders_pkey"`,
@@ -183,10 +196,8 @@ func (w *world) incidents() {
 		w.send(ch, ms...)
 	}
 	many(one("reports"), 60)
-	w.b.Server().Advance(3 * time.Hour)
 	many(one("invoices"), 30)
 	w.hold(one("invoices"), 8)
-	w.b.Server().Advance(7 * time.Minute)
 	many(mails, 12)
 	many(orders, 25)
 	w.hold(orders, 6)
@@ -195,4 +206,22 @@ func (w *world) incidents() {
 		w.Fatal(err)
 	}
 	many(one("payouts"), 3)
+	b := &busy{
+		Backend: w.b,
+		rates: map[string][2]float64{
+			"orders": {42, 40.5}, "mails": {18, 18}, "invoices": {3.2, 0}, "reports": {0.4, 0.1},
+			"thumbnails":   {120, 119},
+			"search-index": {64, 64}, "webhooks": {7.5, 7.4}, "wishlist_events.*": {25, 0},
+			"wishlist_events.audit_log": {25, 25}, "wishlist_events.mobile": {25, 24},
+		},
+		ages: map[string]time.Duration{
+			"orders": 40 * time.Second, "mails": 4 * time.Second, "invoices": 38 * time.Minute,
+			"reports":                   3 * time.Hour,
+			"wishlist_events.audit_log": 2 * time.Minute, "wishlist_events.mobile": 9 * time.Second,
+		},
+	}
+	return b, map[string]float64{
+		"orders": 25, "mails": 12, "invoices": 30, "reports": 60, "thumbnails": 4, "search-index": 2, "webhooks": 1,
+		"wishlist_events.audit_log": 40, "wishlist_events.mobile": 40,
+	}
 }

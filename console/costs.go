@@ -1,0 +1,157 @@
+package console
+
+import (
+	"cmp"
+	"html/template"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/godwitmq/godwit/console/internal/chart"
+	"github.com/godwitmq/godwit/driver"
+)
+
+const (
+	// sqsPrice is the price of a request to a standard queue in us-east-1, in dollars; fifoPrice to an ordered one.
+	sqsPrice, fifoPrice = 0.40 / 1e6, 0.50 / 1e6
+	// batchMost is how many messages one request takes.
+	batchMost = 10
+	// month is the time that costs are told for.
+	month = 30 * 24 * time.Hour
+	// flightMost is how many messages of a standard queue, flightFIFO of an ordered one, may be in flight.
+	flightMost, flightFIFO = 120_000, 20_000
+	// costsMost is how many channels the picture has.
+	costsMost = 25
+)
+
+// costRow is a channel with what it costs and uses up.
+type costRow struct {
+	Name, Href string
+	// Single and Batched are dollars a month: with a request for each message, and with full batches; negative:
+	// unknown.
+	Single, Batched      float64
+	PerMessage           float64 // requests a message, if each is single; negative: unknown
+	Messages, Empty      int64   // sent in the last hour, and receives that returned nothing; negative: unknown
+	Retention, Oldest    time.Duration
+	Kept                 int64 // percent of the retention that the oldest message has used
+	Flight               int64 // percent of the quota of messages in flight
+	InFlight             int64
+	Expires, FlightsHigh bool
+}
+
+// costsData is what the page about costs and limits shows.
+type costsData struct {
+	Looked  bool
+	Rows    []costRow
+	Bars    template.HTML
+	Total   float64
+	Ideal   float64
+	Left    int
+	Err     error
+	At      time.Time
+	Priced  bool // the service has prices that are known
+	Expires int
+}
+
+// costsPage shows what channels cost, and how close they are to their limits.
+func costsPage(r *request) (*view, error) {
+	seen, _ := r.c.watch.last(r.Context())
+	d := &costsData{Total: -1, Ideal: -1}
+	v := &view{title: "Cost and limits", name: "costs", nav: "costs", data: d}
+	if seen == nil {
+		v.again = 2
+		return v, nil
+	}
+	s, err := r.c.estate.survey(r.Context(), r.c.b, seen)
+	if err != nil {
+		return nil, err
+	}
+	d.Looked, d.Left, d.Err, d.At = true, s.Left, s.Err, s.At
+	for i := range seen.Channels {
+		w := &seen.Channels[i]
+		c := s.All[w.Channel.String()]
+		if c == nil || w.Channel.Role() != driver.RoleQueue {
+			continue
+		}
+		one := costRow{
+			Name: w.Channel.String(), Href: r.c.url("channel", w.Channel.String()), Oldest: w.Oldest,
+			InFlight:  w.InFlight,
+			Retention: -1, Messages: -1, Empty: -1, Single: -1, Batched: -1, PerMessage: -1,
+		}
+		if w.Waiting == 0 && w.Oldest < 0 && w.Err == nil {
+			one.Oldest = 0
+		}
+		if n, err := strconv.ParseInt(c.Setting("MessageRetentionPeriod"), 10, 64); err == nil {
+			one.Retention = time.Duration(n) * time.Second
+			one.Kept = percent(int64(one.Oldest/time.Second), n)
+			one.Expires = one.Kept >= 75
+		}
+		quota, price := int64(flightMost), sqsPrice
+		if w.Channel.Ordered {
+			quota, price = flightFIFO, fifoPrice
+		}
+		one.Flight = percent(w.InFlight, quota)
+		one.FlightsHigh = one.Flight >= 75
+		if a, ok := s.Acts[one.Name]; ok && strings.HasPrefix(c.Address, "arn:") {
+			d.Priced = true
+			one.price(&a, price)
+		}
+		if one.Expires {
+			d.Expires++
+		}
+		if one.Single >= 0 {
+			d.Total, d.Ideal = max(0, d.Total)+one.Single, max(0, d.Ideal)+one.Batched
+		}
+		d.Rows = append(d.Rows, one)
+	}
+	slices.SortStableFunc(d.Rows, func(a, b costRow) int {
+		return cmp.Or(cmp.Compare(b.Kept/75, a.Kept/75), cmp.Compare(b.Single, a.Single), cmp.Compare(b.Kept, a.Kept))
+	})
+	if d.Priced {
+		d.draw()
+	}
+	return v, nil
+}
+
+// price estimates requests of a month from those of the last hour. The service counts messages, not requests, so the
+// truth is between a request for each message and full batches.
+func (one *costRow) price(a *driver.Activity, price float64) {
+	hours := a.Until.Sub(a.Since).Hours()
+	if !a.Sent.Known() || !a.Received.Known() || !a.Deleted.Known() || hours <= 0 {
+		return
+	}
+	one.Messages = a.Sent.Value
+	empty := int64(0)
+	if a.EmptyReceives.Known() {
+		empty = a.EmptyReceives.Value
+		one.Empty = empty
+	}
+	messages := float64(a.Sent.Value + a.Received.Value + a.Deleted.Value)
+	months := month.Hours() / hours * price
+	one.Single, one.Batched = (messages+float64(empty))*months, (messages/batchMost+float64(empty))*months
+	if a.Sent.Value > 0 {
+		one.PerMessage = (messages + float64(empty)) / float64(a.Sent.Value)
+	}
+}
+
+// draw makes the picture of the dearest channels.
+func (d *costsData) draw() {
+	rows := slices.Clone(d.Rows)
+	slices.SortStableFunc(rows, func(a, b costRow) int { return cmp.Compare(b.Single, a.Single) })
+	bars := chart.Bars{
+		Label: "dollars a month by channel", Unit: chart.Dollars, Name: "single requests", Second: "full batches",
+		Width: 1180,
+	}
+	for i := range rows {
+		if i == costsMost || rows[i].Single < 0 {
+			break
+		}
+		bars.Rows = append(bars.Rows, chart.Bar{
+			Label: rows[i].Name, Value: rows[i].Single, Second: rows[i].Batched, Href: rows[i].Href,
+		})
+	}
+	if len(bars.Rows) > 0 {
+		d.Bars = bars.SVG()
+	}
+}
