@@ -1,0 +1,23 @@
+package keep
+
+// Change sets the record of a key or, without a value, deletes it.
+type Change struct {
+	Key   string
+	Value []byte // nil: the record is deleted. The Store may keep it, so it must not be modified afterwards
+}
+
+// Store keeps records. All methods but Load are safe for concurrent use.
+type Store interface {
+	// Load calls record once for every record, in no order, and returns its first error. It is called once, before the
+	// first Write. The value belongs to the callee.
+	Load(record func(key string, value []byte) error) error
+	// Write makes changes, all or none of them, after those of every earlier Write. It does not wait for the disk, so
+	// it may be called with locks held, and it never fails: Sync says whether the changes are kept.
+	Write(changes ...Change)
+	// Sync returns when every change written before is kept, or an error if the disk does not take them now. After an
+	// error, the changes may still be kept later.
+	Sync() error
+	// Failure returns why the disk takes no changes now; nil: it does. Calls that change something are refused
+	// meanwhile.
+	Failure() error
+}
