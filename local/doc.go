@@ -4,5 +4,6 @@
 //	backend, err := local.Open(ctx, nil) // on AWS: snssqs.Open(ctx, nil)
 //
 // Its noun: a [Backend] is a snssqs.Backend together with its server. The server keeps everything in memory, so Close
-// drops all messages. Programs in other processes need a server with an address: run the command "godwit local".
+// drops all messages, unless Options.Server has a Store (package localaws/disk). Programs in other processes need a
+// server with an address: run the command "godwit local".
 package local

@@ -130,6 +130,7 @@ func (r *Request) Is(pattern string) bool {
 func (s *Server) around(ctx context.Context, c *wire.Call, in any, run wire.Run) (any, error) {
 	s.calls.add(c)
 	noteCall(ctx, c, in)
+	run = s.keeping.around(c, run)
 	s.controls.mu.RLock()
 	watched := len(s.controls.all) > 0
 	s.controls.mu.RUnlock()

@@ -109,7 +109,7 @@ type seedNotification struct {
 //
 // POST /_localaws/reset?seed=1 reads the file again. A field kafka is for `godwit local --kafka`; Plant ignores it.
 func (s *Server) Plant(ctx context.Context, path string) error {
-	if err := s.plant(ctx, path); err != nil {
+	if err := errors.Join(s.plant(ctx, path), s.keeping.sync()); err != nil {
 		return err
 	}
 	s.mu.Lock()

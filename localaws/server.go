@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -15,6 +16,7 @@ import (
 	"github.com/godwitmq/godwit/localaws/access"
 	"github.com/godwitmq/godwit/localaws/clock"
 	"github.com/godwitmq/godwit/localaws/cloudwatch"
+	"github.com/godwitmq/godwit/localaws/keep"
 	"github.com/godwitmq/godwit/localaws/random"
 	"github.com/godwitmq/godwit/localaws/rest"
 	"github.com/godwitmq/godwit/localaws/s3"
@@ -72,6 +74,10 @@ type Options struct {
 	// to this machine. Set it when a subscribed endpoint runs on another machine or in a container. Link-local
 	// addresses, where clouds have the credentials of their machines, are always refused.
 	AllowEndpoints []string
+	// Store keeps what the server acknowledges, so that a later server with the same store continues where this one
+	// ended, also when its process was killed; nil: everything is in memory, and lost with the server. Set it to what
+	// disk.Open of package localaws/disk returns, and close it after the server.
+	Store keep.Store
 }
 
 // Server is an AWS with all its accounts and regions. It is safe for concurrent use.
@@ -90,6 +96,7 @@ type Server struct {
 	admission  admission
 	controls   controls
 	calls      calls
+	keeping    keeping
 
 	mu        sync.Mutex
 	closed    bool
@@ -129,12 +136,18 @@ func New(o *Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("localaws: Options.AllowEndpoints: %w", err)
 	}
+	if err := s.keeping.load(s.opts.Store, s.clock, s.opts.Logger); err != nil {
+		return nil, err
+	}
 	s.build(endpoints)
+	if err := s.keeping.restore(s.places.in); err != nil {
+		return nil, errors.Join(fmt.Errorf("localaws: Options.Store: %w", err), s.Close())
+	}
 	return s, nil
 }
 
 func (s *Server) build(endpoints *sns.Endpoints) {
-	source := random.New(s.opts.Seed)
+	source := random.New(s.keeping.seed(s.opts.Seed))
 	home := wire.Home{
 		Place: wire.Place{Account: s.opts.Account, Region: s.opts.Region}, SingleRegion: s.opts.SingleRegion,
 	}
@@ -189,6 +202,7 @@ func (s *Server) newServices(at wire.Place, source *random.Source) *services {
 		},
 		Logger: s.opts.Logger, RealisticWaits: s.opts.RealisticWaits, Leniency: s.leniency,
 		Woken: queues.woken, Missing: func(name string) { s.places.missQueue(at, name) },
+		Store: s.opts.Store, Epoch: s.keeping.start.Epoch,
 	})
 	made.sns = sns.New(sns.Options{
 		Account: at.Account, Region: at.Region, Clock: s.clock, Random: source, Queues: queuesOfTopics{s},
@@ -238,8 +252,12 @@ func (s *Server) Seed() uint64 { return s.opts.Seed }
 func (s *Server) Now() time.Time { return s.clock.Now() }
 
 // Advance moves the server's clock by d, at most to clock.Furthest ahead of the machine's. When it returns, everything
-// that became due has happened, in order. Polls that it wakes answer in their own goroutines.
-func (s *Server) Advance(d time.Duration) { s.clock.Advance(d) }
+// that became due has happened, in order. Polls that it wakes answer in their own goroutines. A Store keeps the time.
+func (s *Server) Advance(d time.Duration) {
+	s.clock.Advance(d)
+	s.keeping.write()
+	s.keeping.settle(s.opts.Logger)
+}
 
 // Reset removes every resource, of all places, and every control, and sets every count to zero. The clock is unchanged.
 func (s *Server) Reset() {
@@ -248,6 +266,7 @@ func (s *Server) Reset() {
 	s.s3.Reset()
 	s.leniency.Reset()
 	s.calls.reset()
+	s.keeping.settle(s.opts.Logger)
 }
 
 // Handler returns the handler of every service, and of the server's own pages under /_localaws/, for an http.Server. It

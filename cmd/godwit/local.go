@@ -18,6 +18,7 @@ import (
 	"github.com/godwitmq/godwit/cmd/godwit/internal/faults"
 	"github.com/godwitmq/godwit/local"
 	"github.com/godwitmq/godwit/localaws"
+	"github.com/godwitmq/godwit/localaws/disk"
 )
 
 // defaultAddr has the port of LocalStack, which clients and compose files already use, on loopback only.
@@ -34,7 +35,8 @@ type localOptions struct {
 	initMust  bool     // a seed or script that fails ends the command
 	random    uint64   // the seed of ids and receipt handles; 0: a random one
 	kafka     string   // an address; "": no Kafka
-	kafkaData string   // a folder; "": Kafka in memory
+	kafkaData string   // a folder; "": that in data, or Kafka in memory
+	data      string   // a folder; "": everything is in memory
 
 	hosts, origins, endpoints []string // what is allowed in addition to this machine
 
@@ -55,11 +57,11 @@ func newLocal() *cobra.Command {
 		Long: "Run an AWS, and a Kafka, on this machine, for unmodified clients.\n\n" +
 			"Prints the exports that point clients at it, and runs until it is interrupted or terminated.\n" +
 			"Any access key and secret are accepted; an access key of twelve digits is an account of its own.\n" +
-			"All data are in memory and lost when the command ends, except those of Kafka with --kafka-data,\n" +
-			"which are on disk before they are acknowledged.\n" +
+			"All data are in memory and lost when the command ends, except with --data: then what is acknowledged\n" +
+			"is on disk, and the next command with the same folder continues, also after kill -9.\n" +
 			"Kafka does not create topics automatically.",
 		Example: "  godwit local --addr 127.0.0.1:4566 --seed seed.json\n" +
-			"  godwit local --kafka :9092 --kafka-data ./kafka\n" +
+			"  godwit local --data ./data --kafka :9092\n" +
 			"  eval \"$(godwit local --detach)\"; go test ./...; godwit local stop\n\n" +
 			"  seed.json:\n" +
 			"  {\"queues\": [{\"name\": \"orders\", \"deadLetterQueue\": \"orders-dlq\", \"maxReceiveCount\": 5}, " +
@@ -72,7 +74,7 @@ func newLocal() *cobra.Command {
 			ctx, stop := context.WithCancel(cmd.Context())
 			defer stop()
 			o.stop = stop
-			server, err := o.server(cmd.ErrOrStderr())
+			options, err := o.options(cmd.ErrOrStderr())
 			if err == nil {
 				err = errors.Join(o.checkKafka(), checkConsole(o.console))
 			}
@@ -80,11 +82,9 @@ func newLocal() *cobra.Command {
 				return usage(cmd, err)
 			}
 			if o.detach {
-				return errors.Join(
-					detach.Start(cmd.Context(), arguments(cmd.Context()), cmd.OutOrStdout(), cmd.ErrOrStderr()),
-					server.Close())
+				return detach.Start(cmd.Context(), arguments(cmd.Context()), cmd.OutOrStdout(), cmd.ErrOrStderr())
 			}
-			return o.run(ctx, server, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			return o.serve(ctx, options, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	f := cmd.Flags()
@@ -127,18 +127,20 @@ func newLocal() *cobra.Command {
 	f.StringArrayVar(&o.failures, "error-rate", nil,
 		"the `share` of calls that fail with 503 and have no effect, like sqs.SendMessage=5% or *=0.1%; may be\n"+
 			"repeated: the first that means a call applies")
+	f.StringVar(&o.data, "data", "",
+		"the `folder` in which everything is kept, which only its owner can read; that of Kafka is in kafka below it")
 	f.StringVar(&o.kafka, "kafka", "",
 		"`host:port` to serve Kafka on; without a host on loopback, port 0 chooses a free one")
 	f.StringVar(&o.kafkaData, "kafka-data", "",
-		"the `folder` for Kafka's data, which only its owner can read")
+		"the `folder` for Kafka's data instead of that in --data, which only its owner can read")
 	f.StringVar(&o.console, "console", consoleAddr,
 		"`host:port` of this machine to serve the console on, a web page of the channels; off: none")
 	cmd.AddCommand(newLocalStop(), newLocalPing())
 	return cmd
 }
 
-// server checks the options, and creates the server. An error means wrong usage.
-func (o *localOptions) server(errOut io.Writer) (*localaws.Server, error) {
+// options checks the flags, and returns the options of the server. An error means wrong usage.
+func (o *localOptions) options(errOut io.Writer) (*localaws.Options, error) {
 	if _, _, err := net.SplitHostPort(o.addr); err != nil {
 		return nil, fmt.Errorf("--addr %q is not of the form host:port, like %s", o.addr, defaultAddr)
 	}
@@ -167,7 +169,32 @@ func (o *localOptions) server(errOut io.Writer) (*localaws.Server, error) {
 	if o.requests {
 		options.Requests = logger
 	}
-	return localaws.New(options)
+	server, err := localaws.New(options) // in memory, for what it checks
+	if err != nil {
+		return nil, err
+	}
+	return options, server.Close()
+}
+
+// serve opens the folder of the data, and serves until ctx ends.
+func (o *localOptions) serve(ctx context.Context, options *localaws.Options, out, errOut io.Writer) error {
+	if o.data != "" {
+		store, err := disk.Open(o.data, &disk.Options{Logger: options.Logger})
+		if err != nil {
+			return fmt.Errorf("--data: %w", err)
+		}
+		options.Store = store
+		server, err := localaws.New(options)
+		if err == nil {
+			err = o.run(ctx, server, out, errOut)
+		}
+		return errors.Join(err, store.Close())
+	}
+	server, err := localaws.New(options)
+	if err != nil {
+		return err
+	}
+	return o.run(ctx, server, out, errOut)
 }
 
 // run serves until ctx ends.

@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"path/filepath"
 
 	"github.com/godwitmq/godwit/local/kafkalocal"
 )
@@ -70,8 +71,12 @@ func (o *localOptions) serveKafka(ctx context.Context, errOut io.Writer) (*kafka
 	if err != nil {
 		return nil, err
 	}
+	dir := o.kafkaData
+	if dir == "" && o.data != "" {
+		dir = filepath.Join(o.data, "kafka")
+	}
 	server, err := kafkalocal.NewServer(&kafkalocal.ServerOptions{
-		Addr: o.kafka, Dir: o.kafkaData,
+		Addr: o.kafka, Dir: dir,
 		Logger: slog.New(slog.NewTextHandler(errOut, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	})
 	if err != nil {

@@ -45,3 +45,20 @@ func TestDependenciesStayApart(t *testing.T) {
 		}
 	}
 }
+
+// The engine of localaws/disk is only in programs that keep something. The command is one: otherwise the test would
+// find nothing.
+func TestInMemoryLinksNoDisk(t *testing.T) {
+	const disk = "github.com/godwitmq/godwit/localaws/disk\n"
+	for rooms, want := range map[string]bool{"./localaws ./local ./snssqs ./godwittest": false, "./cmd/godwit": true} {
+		list := exec.CommandContext(t.Context(), "go", append([]string{"list", "-deps"}, strings.Fields(rooms)...)...)
+		list.Dir = "../.."
+		out, err := list.Output()
+		if err != nil {
+			t.Fatalf("%v: %v", list, err)
+		}
+		if got := strings.Contains(string(out), disk); got != want {
+			t.Errorf("%s links localaws/disk: %v, want %v", rooms, got, want)
+		}
+	}
+}

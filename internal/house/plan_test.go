@@ -151,9 +151,15 @@ var plan = []room{
 	{path: "localaws/sns/jsontext"},
 	{
 		path: "localaws/sqs",
-		ours: []string{"localaws/access", "localaws/clock", "localaws/random", "localaws/sqs/...", "localaws/wire"},
+		ours: []string{
+			"localaws/access", "localaws/clock", "localaws/keep", "localaws/random", "localaws/sqs/...",
+			"localaws/wire",
+		},
 	},
-	{path: "localaws/sqs/queue", ours: []string{"localaws/clock", "localaws/random", "localaws/wire"}},
+	{
+		path: "localaws/sqs/queue",
+		ours: []string{"localaws/clock", "localaws/keep", "localaws/random", "localaws/wire"},
+	},
 	{path: "localaws/sts", ours: []string{"localaws/wire"}},
 	{path: "localaws/tagging", ours: []string{"localaws/sns", "localaws/sqs", "localaws/wire"}},
 	{path: "localaws/wire", ours: []string{"localaws/clock", "localaws/random"}, others: []string{cborV2}},

@@ -55,6 +55,10 @@ func (c *Clock) Offset() time.Duration {
 	return time.Duration(c.offset.Load())
 }
 
+// Restore sets the offset to that of an earlier clock, at most Furthest. It may be called before anything else uses the
+// clock.
+func (c *Clock) Restore(offset time.Duration) { c.offset.Store(int64(min(offset, Furthest))) }
+
 // AfterFunc runs f in its own goroutine when the clock has advanced by d; a zero or negative d means at once. The
 // returned stop may be called more than once. After stop has returned, f has either begun or will never run. A closed
 // clock does not run f.

@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -25,7 +26,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/smithy-go"
 
+	"github.com/godwitmq/godwit/internal/fullrun"
 	"github.com/godwitmq/godwit/localaws"
+	"github.com/godwitmq/godwit/localaws/disk"
 )
 
 var (
@@ -98,6 +101,14 @@ func runWith(t *testing.T, name string, o *localaws.Options, f func(w *world)) {
 				opts = *o
 			}
 			opts.Seed = testSeed
+			if fullrun.On() { // the same answers are expected of a server that keeps what it acknowledges
+				store, err := disk.Open(filepath.Join(t.TempDir(), "data"), nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer store.Close()
+				opts.Store = store
+			}
 			server, err := localaws.New(&opts)
 			if err != nil {
 				t.Fatal(err)

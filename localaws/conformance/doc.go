@@ -9,5 +9,6 @@
 //	go test ./localaws/conformance -args -endpoint http://127.0.0.1:4566
 //
 // the same cases run against that endpoint in real time (-region, keys from AWS_ACCESS_KEY_ID and
-// AWS_SECRET_ACCESS_KEY); cases that would take long are skipped.
+// AWS_SECRET_ACCESS_KEY); cases that would take long are skipped. In the full run, every server keeps its data in a
+// folder.
 package conformance

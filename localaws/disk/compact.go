@@ -12,7 +12,7 @@ const rest = 10 * time.Second
 // reports whether it should be called again at once.
 func (s *Store) compact() (more bool) {
 	s.mu.Lock()
-	total, live := s.sizes()
+	total, live := sizes(s.segments)
 	if !s.loaded || len(s.segments) < 2 || total-live <= max(live, garbage) ||
 		s.failure != nil && s.segments[0].live > 0 || time.Now().Before(s.resting) {
 		s.mu.Unlock()
@@ -35,7 +35,7 @@ func (s *Store) rewrite(oldest *segment) error {
 	s.mu.Unlock()
 	var copies []batch
 	if live > 0 {
-		b, err := s.read(oldest)
+		b, err := s.reader.read(oldest)
 		if err != nil {
 			return err
 		}
@@ -50,7 +50,7 @@ func (s *Store) rewrite(oldest *segment) error {
 				copies = append(copies, some)
 			}
 		}, func(at, end int, why string, tail bool) error {
-			return s.setAside(Damage{
+			return s.reader.setAside(Damage{
 				File: oldest.name(), Offset: int64(at), Length: int64(end - at), Cause: why, Tail: tail,
 			}, b[at:end])
 		})

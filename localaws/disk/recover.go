@@ -45,7 +45,7 @@ func (s *Store) recover() error {
 			} else if next.ok && f.number == next.before {
 				f.size = min(f.size, next.endsBeforeAll)
 			} else if next.ok {
-				if err := s.missing(next.before); err != nil {
+				if err := s.reader.missing(next.before); err != nil {
 					return err
 				}
 			}
@@ -85,19 +85,15 @@ func readHead(fs files, g *segment) ([]byte, error) {
 	return b, err
 }
 
-func (s *Store) missing(number uint64) error {
-	return s.setAside(Damage{File: (&segment{number: number}).name(), Cause: "the file is missing"}, nil)
-}
-
 // replay makes the changes of a segment in the index.
 func (s *Store) replay(g *segment, headed bool) error {
-	b, err := s.read(g)
+	b, err := s.reader.read(g)
 	if err != nil {
 		return err
 	}
 	s.segments = append(s.segments, g)
 	if !headed {
-		if err := s.setAside(Damage{
+		if err := s.reader.setAside(Damage{
 			File: g.name(), Length: int64(min(len(b), segmentHeader)), Cause: "the header of the segment is wrong",
 		}, b[:min(len(b), segmentHeader)]); err != nil {
 			return err
@@ -111,7 +107,7 @@ func (s *Store) replay(g *segment, headed bool) error {
 		if tail {
 			g.size = int64(at) // as the next segment will say
 		}
-		return s.setAside(Damage{
+		return s.reader.setAside(Damage{
 			File: g.name(), Offset: int64(at), Length: int64(end - at), Cause: why, Tail: tail,
 		}, b[at:end])
 	})
@@ -134,4 +130,31 @@ func (s *Store) note(c change, g *segment, at int) (unused uint64) {
 		return old.attachment
 	}
 	return 0
+}
+
+// sweep removes attachments to which no record refers. If something cannot be read, a record of an attachment may be
+// part of it: then none is removed.
+func (s *Store) sweep() error {
+	names, err := s.files.list(attachmentsFolder)
+	if err != nil {
+		return err
+	}
+	used := map[uint64]bool{}
+	for _, p := range s.index {
+		used[p.attachment] = true
+		s.attachments = max(s.attachments, p.attachment)
+	}
+	for _, name := range names {
+		var number uint64
+		if _, err := fmt.Sscanf(name, "%d.value", &number); err != nil {
+			continue
+		}
+		s.attachments = max(s.attachments, number)
+		if !used[number] && len(s.reader.all()) == 0 {
+			if err := s.files.remove(attachmentsFolder + "/" + name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }

@@ -4,8 +4,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
-	"io"
-	"strings"
 )
 
 // segmentSize is the size from which the next batch goes to a new segment: small enough that a short backlog needs
@@ -66,45 +64,6 @@ func decodeHeader(b []byte, number uint64) header {
 	}
 }
 
-// Damage is a part of a file that cannot be read. Its bytes are in the file Aside as well, where they stay.
-type Damage struct {
-	File   string // below the folder
-	Offset int64
-	Length int64 // 0: the whole file is missing
-	Cause  string
-	Aside  string // below the folder; "": nothing is there to be set aside
-	// Tail says that nothing that can be read follows: the process has ended while it wrote, before it acknowledged, or
-	// the end of the file is damaged.
-	Tail bool
-}
-
-func (d Damage) Error() string {
-	text := fmt.Sprintf("disk: %s cannot be read at offset %d (%d bytes): %s", d.File, d.Offset, d.Length, d.Cause)
-	if d.Aside != "" {
-		text += "; a copy is in " + d.Aside
-	}
-	return text
-}
-
-// setAside copies bytes that cannot be read, unless an earlier start has done so, and notes the damage.
-func (s *Store) setAside(d Damage, b []byte) error {
-	if len(b) > 0 {
-		base := strings.ReplaceAll(d.File, "/", "-")
-		d.Aside = fmt.Sprintf("%s/%s-%d-%08x", asideFolder, base, d.Offset, crc32.Checksum(b, castagnoli))
-		if f, err := s.files.open(d.Aside); err == nil {
-			_ = f.Close()
-		} else if err := writeFile(s.files, d.Aside, b); err != nil {
-			return fmt.Errorf("disk: set aside what cannot be read of %s: %w", d.File, err)
-		}
-	}
-	s.mu.Lock()
-	s.damage = append(s.damage, d)
-	s.mu.Unlock()
-	s.log.Error("some stored data cannot be read; the rest is served", "file", d.File, "offset", d.Offset,
-		"bytes", d.Length, "cause", d.Cause, "aside", d.Aside, "tail", d.Tail)
-	return nil
-}
-
 // scan calls batch for every batch of a segment that can be read. What cannot be read is passed to bad.
 func scan(b []byte, batch func(at int, changes []change), bad func(at, end int, why string, tail bool) error) error {
 	for at := segmentHeader; at < len(b); {
@@ -124,16 +83,4 @@ func scan(b []byte, batch func(at int, changes []change), bad func(at, end int, 
 		at = end
 	}
 	return nil
-}
-
-// read returns the bytes of a segment, up to its end.
-func (s *Store) read(g *segment) ([]byte, error) {
-	f, err := s.files.open(g.name())
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close() // it is only read
-	b := make([]byte, g.size)
-	_, err = io.ReadFull(io.NewSectionReader(f, 0, g.size), b)
-	return b, err
 }

@@ -22,9 +22,10 @@ type Options struct {
 
 // Store keeps records in a folder. It is a keep.Store, and safe for concurrent use.
 type Store struct {
-	files files
-	log   *slog.Logger
-	lock  *os.File // nil in tests
+	files  files
+	log    *slog.Logger
+	reader *reader
+	lock   *os.File // nil in tests
 
 	mu          sync.Mutex
 	pending     []batch
@@ -35,8 +36,7 @@ type Store struct {
 	index       map[string]place
 	segments    []*segment // oldest first; the last one is written
 	attachments uint64     // the newest number
-	damage      []Damage
-	loaded      bool // there is no compaction before
+	loaded      bool       // there is no compaction before
 	closed      bool
 
 	urgent, first  chan struct{} // see run
@@ -74,7 +74,8 @@ func Open(dir string, o *Options) (*Store, error) {
 // open opens a folder that nobody else uses.
 func open(fs files, log *slog.Logger) (*Store, error) {
 	s := &Store{
-		files: fs, log: log, index: map[string]place{}, round: make(chan struct{}),
+		files: fs, log: log, reader: &reader{files: fs, log: log},
+		index: map[string]place{}, round: make(chan struct{}),
 		urgent: make(chan struct{}, 1), first: make(chan struct{}, 1),
 		closing: make(chan struct{}), ended: make(chan struct{}),
 	}
@@ -83,7 +84,7 @@ func open(fs files, log *slog.Logger) (*Store, error) {
 			return nil, fmt.Errorf("disk: %w", err)
 		}
 	}
-	err := s.checkFormat()
+	err := s.reader.checkFormat()
 	if err == nil {
 		err = s.recover()
 	}
@@ -97,32 +98,10 @@ func open(fs files, log *slog.Logger) (*Store, error) {
 	return s, nil
 }
 
-// checkFormat reads the file FORMAT, and writes it if it is missing. A damaged one is replaced: segments have the
-// version as well.
-func (s *Store) checkFormat() error {
-	text, err := readFile(s.files, formatFile)
-	if err == nil {
-		if _, ok := parseFormat(string(text)); ok {
-			return nil
-		}
-		if err := s.setAside(Damage{
-			File: formatFile, Length: int64(len(text)), Cause: "the checksum is wrong", Tail: true,
-		}, text); err != nil {
-			return err
-		}
-		if err := s.files.remove(formatFile); err != nil {
-			return err
-		}
-	} else if !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	return writeFile(s.files, formatFile, []byte(formatText(version)))
-}
-
 // Load implements keep.Store.
 func (s *Store) Load(record func(key string, value []byte) error) error {
 	for _, g := range slices.Clone(s.segments) {
-		b, err := s.read(g)
+		b, err := s.reader.read(g)
 		if err != nil {
 			return fmt.Errorf("disk: load: %w", err)
 		}
@@ -153,7 +132,7 @@ func (s *Store) load(c change, record func(key string, value []byte) error) erro
 	if c.kind == kindAttachment {
 		var ok bool
 		var err error
-		if value, ok, err = s.attached(c); err != nil || !ok {
+		if value, ok, err = s.reader.attached(c); err != nil || !ok {
 			return err
 		}
 	} else {
@@ -253,21 +232,17 @@ func (s *Store) Failure() error {
 }
 
 // Damage returns what could not be read.
-func (s *Store) Damage() []Damage {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Clone(s.damage)
-}
+func (s *Store) Damage() []Damage { return s.reader.all() }
 
 // Size returns the bytes of the log, and how many of them are in use.
 func (s *Store) Size() (total, live int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.sizes()
+	return sizes(s.segments)
 }
 
-func (s *Store) sizes() (total, live int64) {
-	for _, g := range s.segments {
+func sizes(segments []*segment) (total, live int64) {
+	for _, g := range segments {
 		total, live = total+g.size, live+g.live
 	}
 	return total, live

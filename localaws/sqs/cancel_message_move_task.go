@@ -41,6 +41,9 @@ func (s *Service) cancelMessageMoveTask(_ context.Context, c *wire.Call,
 		if !t.cancel() {
 			return nil, refusal("UnsupportedOperation", "Only active tasks can be cancelled.")
 		}
+		t.mu.Lock()
+		t.keep()
+		t.mu.Unlock()
 		return &CancelMessageMoveTaskOutput{Moved: t.snapshot().Moved}, nil
 	}
 	return nil, notFound("Task does not exist.")

@@ -82,6 +82,7 @@ func (s *Service) add(q *Queue, set *settings, attributes map[string]string) (*Q
 	if s.closed {
 		q.model.Close()
 	}
+	q.keep() // nobody else knows the queue yet
 	s.queues[q.name] = q
 	q.model.Touch()
 	return q, nil

@@ -26,6 +26,6 @@ func (s *Service) deleteQueue(_ context.Context, c *wire.Call, in *QueueInput) (
 		}
 	}
 	s.mu.Unlock()
-	q.model.Delete()
+	q.forget()
 	return &Empty{}, nil
 }

@@ -76,6 +76,9 @@ func (ts *tasks) add(t *task) *wire.Error {
 			"arn at a given time.")
 	}
 	all := append([]*task{t}, old...)
+	for _, surplus := range all[min(len(all), maxTasks):] {
+		surplus.forget()
+	}
 	ts.bySource[t.source.arn] = all[:min(len(all), maxTasks)]
 	return nil
 }
@@ -86,8 +89,18 @@ func (ts *tasks) of(source string) []*task {
 	return ts.bySource[source]
 }
 
-// reset cancels and removes every task.
-func (ts *tasks) reset() {
+// append adds a task behind those of its source.
+func (ts *tasks) append(t *task) {
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	if ts.bySource == nil {
+		ts.bySource = map[string][]*task{}
+	}
+	ts.bySource[t.source.arn] = append(ts.bySource[t.source.arn], t)
+}
+
+// reset cancels and removes every task, and returns them.
+func (ts *tasks) reset() map[string][]*task {
 	ts.mu.Lock()
 	old := ts.bySource
 	ts.bySource = nil
@@ -97,6 +110,15 @@ func (ts *tasks) reset() {
 			t.cancel()
 		}
 	}
+	return old
+}
+
+// pause returns the time between two steps.
+func (t *task) pause() time.Duration {
+	if t.rate == 0 {
+		return 0
+	}
+	return time.Second / time.Duration(t.rate)
 }
 
 func (t *task) running() bool {
@@ -130,20 +152,21 @@ func (s *Service) step(t *task) {
 	if t.state != taskRunning {
 		return
 	}
-	n, pause := atOnce, time.Duration(0)
+	n := atOnce
 	if t.rate > 0 {
-		n, pause = 1, time.Second/time.Duration(t.rate)
+		n = 1
 	}
 	n = min(n, t.total-t.moved)
 	moved, failure := s.move(t, n)
 	t.moved += moved
+	defer t.keep()
 	switch {
 	case failure != "":
 		t.state, t.failure = taskFailed, failure
 	case moved < n || t.moved == t.total:
 		t.state = taskCompleted
 	default:
-		t.stop = s.opts.Clock.AfterFunc(pause, func() { s.step(t) })
+		t.stop = s.opts.Clock.AfterFunc(t.pause(), func() { s.step(t) })
 	}
 }
 

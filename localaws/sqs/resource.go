@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/godwitmq/godwit/localaws/keep"
 	"github.com/godwitmq/godwit/localaws/sqs/queue"
 )
 
@@ -15,6 +16,8 @@ type Queue struct {
 	arn   string
 	fifo  bool
 	model *queue.Queue
+	// journal says where the queue is kept; nil: in memory alone.
+	journal *queue.Journal
 
 	settings atomic.Pointer[settings] // replaced as a whole
 
@@ -22,6 +25,7 @@ type Queue struct {
 	tags       map[string]string
 	purged     time.Duration // when it was purged last; 0: never
 	everPurged bool
+	gone       bool // deleted
 }
 
 // Name returns the queue's name.
@@ -55,6 +59,25 @@ func (q *Queue) change(alter func(*settings)) {
 	alter(&set)
 	q.settings.Store(&set)
 	q.model.Configure(set.model(q.model.Config().Chaos))
+	q.keep()
+}
+
+// keep writes the queue's record. The caller holds the queue's lock.
+func (q *Queue) keep() {
+	if q.journal != nil && !q.gone {
+		put(q.journal.Store, queueRecord+numberText(q.journal.Number), recordOf(q))
+	}
+}
+
+// forget deletes the queue, its content and its record.
+func (q *Queue) forget() {
+	q.mu.Lock()
+	q.gone = true
+	if q.journal != nil {
+		q.journal.Store.Write(keep.Change{Key: queueRecord + numberText(q.journal.Number)})
+	}
+	q.mu.Unlock()
+	q.model.Delete()
 }
 
 // suffix is the end of a FIFO queue's name.

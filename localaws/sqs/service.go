@@ -9,6 +9,7 @@ import (
 
 	"github.com/godwitmq/godwit/localaws/access"
 	"github.com/godwitmq/godwit/localaws/clock"
+	"github.com/godwitmq/godwit/localaws/keep"
 	"github.com/godwitmq/godwit/localaws/random"
 	"github.com/godwitmq/godwit/localaws/sqs/queue"
 	"github.com/godwitmq/godwit/localaws/wire"
@@ -38,6 +39,10 @@ type Options struct {
 	Leniency *access.Leniency
 	// Missing is called with the name of a queue that a call names and that does not exist; nil: nobody wants to know.
 	Missing func(name string)
+	// Store is where the queues are kept; nil: in memory alone.
+	Store keep.Store
+	// Epoch is the number of the server's start, of a Store.
+	Epoch uint32
 }
 
 // Service holds the queues of one account and region. It is safe for concurrent use.
@@ -110,9 +115,9 @@ func (s *Service) Reset() {
 	old := s.queues
 	s.queues, s.deleted = map[string]*Queue{}, map[string]time.Duration{}
 	s.mu.Unlock()
-	s.tasks.reset()
+	s.tasks.forget()
 	for _, q := range old {
-		q.model.Delete()
+		q.forget()
 	}
 }
 
@@ -236,13 +241,18 @@ func (s *Service) url(c *wire.Call, name string) string {
 
 // newQueue returns a queue that is not registered yet.
 func (s *Service) newQueue(name string, set *settings) *Queue {
-	q := &Queue{name: name, arn: s.arn(name), fifo: isFIFO(name), tags: map[string]string{}}
 	set.created, set.modified = s.opts.Clock.Now(), s.opts.Clock.Now()
 	set.dedupByGroup = set.dedupScope == "messageGroup"
+	return build(s, name, set, newJournal(s.opts))
+}
+
+// build returns a queue. journal may be nil.
+func build(s *Service, name string, set *settings, journal *queue.Journal) *Queue {
+	q := &Queue{name: name, arn: s.arn(name), fifo: isFIFO(name), tags: map[string]string{}, journal: journal}
 	q.settings.Store(set)
 	o := queue.Options{
 		ARN: q.arn, FIFO: q.fifo, Clock: s.opts.Clock, Random: s.opts.Random, Config: set.model(queue.Chaos{}),
-		DeadLetters: func() *queue.Queue { return s.deadLetters(q) },
+		DeadLetters: func() *queue.Queue { return s.deadLetters(q) }, Journal: journal,
 	}
 	if s.opts.Woken != nil {
 		o.Woken = func(*queue.Queue) { s.opts.Woken(q) }

@@ -2,7 +2,6 @@ package sqs
 
 import (
 	"context"
-	"time"
 
 	"github.com/godwitmq/godwit/localaws/wire"
 )
@@ -41,7 +40,8 @@ func (s *Service) startMessageMoveTask(_ context.Context, c *wire.Call,
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.stop = s.opts.Clock.AfterFunc(time.Second/time.Duration(t.rate), func() { s.step(t) })
+	t.keep()
+	t.stop = s.opts.Clock.AfterFunc(t.pause(), func() { s.step(t) })
 	return &StartMessageMoveTaskOutput{TaskHandle: t.handle()}, nil
 }
 

@@ -29,5 +29,6 @@ func (s *Service) tagQueue(_ context.Context, c *wire.Call, in *TagQueueInput) (
 		return nil, bad
 	}
 	maps.Copy(q.tags, in.Tags)
+	q.keep()
 	return &Empty{}, nil
 }

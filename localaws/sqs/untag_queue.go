@@ -29,5 +29,6 @@ func (s *Service) untagQueue(_ context.Context, c *wire.Call, in *UntagQueueInpu
 	for _, key := range in.TagKeys {
 		delete(q.tags, key)
 	}
+	q.keep()
 	return &Empty{}, nil
 }

@@ -22,8 +22,8 @@ type attempt struct {
 // taken is one message of an attempt as it was returned. It names the item, and does not keep its message, which may be
 // deleted within the window.
 type taken struct {
-	key    int64
-	serial uint32
+	key  int64
+	turn turn
 }
 
 // attempt returns the receive with an attempt id, or nil if there was none within the window.
@@ -42,8 +42,8 @@ func (q *Queue) attempt(name string, now time.Duration) *attempt {
 func (q *Queue) rememberAttempt(t *taking) {
 	a := &attempt{name: t.r.Attempt, at: t.now}
 	for _, r := range t.got {
-		key, serial, _ := q.parseHandle(r.Handle)
-		a.taken = append(a.taken, taken{key: key, serial: serial})
+		key, turn, _ := q.parseHandle(r.Handle)
+		a.taken = append(a.taken, taken{key: key, turn: turn})
 	}
 	q.attempts[a.name] = a
 	q.attemptAges = append(q.attemptAges, a)
@@ -55,7 +55,7 @@ func (t *taking) again(a *attempt) error {
 	items := make([]*item, 0, len(a.taken))
 	for _, k := range a.taken {
 		it := t.q.items.at(k.key)
-		if it == nil || it.state != InFlight || it.serial != k.serial ||
+		if it == nil || it.state != InFlight || it.turn != k.turn ||
 			it.receives[len(it.receives)-1].changed {
 			return ErrAttempt
 		}
@@ -69,6 +69,7 @@ func (t *taking) again(a *attempt) error {
 		t.q.timed.remove(it)
 		it.due, it.latest = t.now+d, t.now
 		t.q.timed.push(it)
+		t.q.journal.state(it)
 		t.got = append(t.got, t.q.received(it))
 	}
 	return nil

@@ -18,6 +18,7 @@ type dedup struct {
 	entries []accepted
 	base    uint64 // the number of entries[0]
 	gone    int    // number of entries in front that are already removed
+	removed func(dedupKey)
 }
 
 type dedupKey struct{ group, id string }
@@ -30,8 +31,9 @@ type accepted struct {
 	older    uint64 // number of the next older entry with the same hash; 0: none
 }
 
-func newDedup() dedup {
-	return dedup{seed: maphash.MakeSeed(), newest: map[uint64]uint64{}, base: 1}
+// newDedup returns an empty table. removed, which may be nil, is called for every entry that is too old.
+func newDedup(removed func(dedupKey)) dedup {
+	return dedup{seed: maphash.MakeSeed(), newest: map[uint64]uint64{}, base: 1, removed: removed}
 }
 
 // find returns the entry of a key, or nil if there is none within the window.
@@ -60,6 +62,9 @@ func (d *dedup) forget(now time.Duration) {
 		h := d.hash(d.entries[d.gone].key)
 		if d.newest[h] == d.base+uint64(d.gone) {
 			delete(d.newest, h)
+		}
+		if d.removed != nil {
+			d.removed(d.entries[d.gone].key)
 		}
 		d.entries[d.gone] = accepted{}
 		d.gone++

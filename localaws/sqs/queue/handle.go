@@ -5,16 +5,20 @@ import (
 	"encoding/binary"
 )
 
-// A handle has 24 bytes: the queue's stamp, the item's key, the number of the receive and a checksum. In base64 these
-// are 32 characters without padding: only letters, digits, + and /, because Amazon's own Python client for large
-// messages cuts a handle at a hyphen.
-const handleBytes = 24
+// A handle has 24 bytes: the queue's stamp, the epoch and the item's key, the number of the receive and a checksum. In
+// base64 these are 32 characters without padding: only letters, digits, + and /, because Amazon's own Python client for
+// large messages cuts a handle at a hyphen.
+const (
+	handleBytes = 24
+	keyBits     = 40 // of the item's key; the epoch has the other 24
+)
 
 func (q *Queue) handle(it *item) string {
 	var b [handleBytes]byte
 	binary.BigEndian.PutUint64(b[0:], q.stamp)
-	binary.BigEndian.PutUint64(b[8:], uint64(it.key)^q.stamp)
-	binary.BigEndian.PutUint32(b[16:], it.serial)
+	epoch := uint64(it.turn>>32) << keyBits
+	binary.BigEndian.PutUint64(b[8:], (epoch|uint64(it.key))^q.stamp)
+	binary.BigEndian.PutUint32(b[16:], it.turn.receives())
 	binary.BigEndian.PutUint32(b[20:], checksum(b[:20]))
 	var text [32]byte
 	base64.StdEncoding.Encode(text[:], b[:])
@@ -22,7 +26,7 @@ func (q *Queue) handle(it *item) string {
 }
 
 // parseHandle parses a handle of this queue.
-func (q *Queue) parseHandle(text string) (key int64, serial uint32, ok bool) {
+func (q *Queue) parseHandle(text string) (key int64, t turn, ok bool) {
 	var b [handleBytes]byte
 	if len(text) != 32 {
 		return 0, 0, false
@@ -32,8 +36,9 @@ func (q *Queue) parseHandle(text string) (key int64, serial uint32, ok bool) {
 		binary.BigEndian.Uint64(b[0:]) != q.stamp {
 		return 0, 0, false
 	}
-	serial = binary.BigEndian.Uint32(b[16:])
-	return int64(binary.BigEndian.Uint64(b[8:]) ^ q.stamp), serial, serial > 0
+	number := binary.BigEndian.Uint32(b[16:])
+	place := binary.BigEndian.Uint64(b[8:]) ^ q.stamp
+	return int64(place & (1<<keyBits - 1)), turn(place>>keyBits)<<32 | turn(number), number > 0
 }
 
 // checksum is FNV-1a; a change of any byte changes it. The standard library's version would allocate for each handle.

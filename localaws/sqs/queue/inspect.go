@@ -104,13 +104,13 @@ func (q *Queue) MessagesAfter(after int64, limit int) (views []View, last int64)
 func (q *Queue) view(it *item) View {
 	at := q.opts.Clock.At
 	v := View{
-		Message: it.message, State: it.state, Sent: at(it.sent), Count: it.count,
+		Message: it.message, State: it.state, Sent: at(it.sent), Count: int(it.count),
 		Sequence: sequenceText(it.sequence), Source: it.source,
 	}
 	if it.state != Visible {
 		v.Until = at(it.due)
 	}
-	if it.serial > 0 {
+	if it.turn > 0 {
 		v.Handle = q.handle(it)
 	}
 	for _, r := range it.receives {

@@ -43,15 +43,15 @@ type item struct {
 	place    int64 // its number among the fresh ready items; 0: not among them
 	sequence int64 // of FIFO queues
 	state    State
+	count    int32  // all receives, also in earlier queues
 	group    *group // of FIFO queues, else nil
 	source   string // ARN of the source queue of a dead letter
 
 	due      time.Duration // when its delay or visibility timeout ends
 	sent     time.Duration // retention is counted from here
 	entered  time.Duration // when it was added to this queue
-	count    int           // all receives, also in earlier queues
-	serial   uint32        // number of receives in this queue, and of the newest handle
-	hiding   uint32        // number of the newest receive that hid it; older handles are superseded
+	turn     turn          // of the newest receive in this queue
+	hiding   turn          // of the newest receive that hid it; older handles are superseded
 	first    time.Duration // first receive
 	latest   time.Duration // latest receive
 	receives []receive     // the latest of them
@@ -79,8 +79,22 @@ func (it *item) remember(r receive) {
 	it.receives = append(it.receives, r)
 }
 
-// superseded reports whether a later receive than that of a handle hid the message.
-func (it *item) superseded(serial uint32) bool { return serial < it.hiding }
+// turn identifies a receive of an item in its queue: the epoch, which is the number of the server's start, in the upper
+// half, and the number of the receive in the lower half.
+type turn uint64
+
+// next returns the turn of the next receive.
+func (t turn) next(epoch uint32) turn { return turn(epoch)<<32 | turn(t.receives()+1) }
+
+// receives returns the number of receives.
+func (t turn) receives() uint32 { return uint32(t) }
+
+// superseded reports whether a later receive than that of a handle hid the message, or whether the receive of the
+// handle was lost in a crash.
+func (it *item) superseded(t turn) bool { return t < it.hiding || it.lost(t) }
+
+// lost reports whether the receive of a handle was lost in a crash: the receives after it belong to a later epoch.
+func (it *item) lost(t turn) bool { return t > it.turn }
 
 func orderOf(it *item) *link[item] { return &it.order }
 

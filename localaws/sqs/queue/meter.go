@@ -86,7 +86,7 @@ func (q *Queue) oldest() *item {
 	}
 	for number := max(q.items.first, q.meter.fresh); number < q.items.next; number++ {
 		q.meter.fresh = number
-		if it := q.items.at(number); it != nil && it.serial < poison {
+		if it := q.items.at(number); it != nil && it.turn.receives() < poison {
 			return it
 		}
 	}

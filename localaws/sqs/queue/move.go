@@ -4,16 +4,20 @@ import "time"
 
 // adopt adds the dead letters of another queue. They keep their ids, their counts and, in a standard queue, their age;
 // in a FIFO queue retention starts again. If the queue was deleted in the meantime, the messages are lost.
-func (q *Queue) adopt(dead []*item, source string) {
+func (q *Queue) adopt(dead []*item, source *Queue) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	for _, old := range dead {
+		q.journal.moved(source.journal, old)
+	}
 	if q.deleted {
+		q.journal.write()
 		return
 	}
 	now := q.catchUp()
 	for _, old := range dead {
 		it := &item{
-			message: old.message, source: source, sent: old.sent,
+			message: old.message, source: source.opts.ARN, sent: old.sent,
 			count: old.count, first: old.first, receives: old.receives,
 		}
 		if q.opts.FIFO {
@@ -28,7 +32,10 @@ func (q *Queue) adopt(dead []*item, source string) {
 }
 
 // Moved is a message that is moved from one queue to another.
-type Moved struct{ it *item }
+type Moved struct {
+	it   *item
+	from *Queue
+}
 
 // Source returns the ARN of the source queue of a dead letter; "": the message is none.
 func (m Moved) Source() string { return m.it.source }
@@ -44,8 +51,8 @@ func (q *Queue) TakeOut(n int) []Moved {
 		if it == nil {
 			break
 		}
-		q.drop(it)
-		out = append(out, Moved{it})
+		it.leave(q) // its journal forgets it together with its arrival in the other queue
+		out = append(out, Moved{it, q})
 	}
 	q.changed()
 	return out
@@ -79,6 +86,7 @@ func (q *Queue) PutMoved(moved ...Moved) error {
 }
 
 func (q *Queue) admit(m Moved, now time.Duration) {
+	q.journal.moved(m.from.journal, m.it)
 	fresh := *m.it.message
 	fresh.ID = q.opts.Random.UUID()
 	it := &item{message: &fresh, sent: now}

@@ -51,7 +51,9 @@ func (q *Queue) accept(p Put, now time.Duration) Accepted {
 			return Accepted{ID: a.message, Sequence: sequenceText(a.sequence), Duplicate: true}
 		}
 		it.sequence = q.items.next
-		q.dedup.add(accepted{key: key, at: now, message: p.Message.ID, sequence: it.sequence})
+		known := accepted{key: key, at: now, message: p.Message.ID, sequence: it.sequence}
+		q.dedup.add(known)
+		q.journal.known(known)
 		answer.Sequence = sequenceText(it.sequence)
 	}
 	delay := p.Delay
@@ -77,9 +79,10 @@ func (q *Queue) enter(it *item, delay, now time.Duration) {
 	}
 	if delay > 0 {
 		q.hold(it, Delayed, now+delay)
-		return
+	} else {
+		q.makeReady(it)
 	}
-	q.makeReady(it)
+	q.journal.message(it)
 }
 
 // sequenceText formats a sequence number as AWS does: twenty digits, increasing, with gaps.

@@ -26,6 +26,8 @@ type Options struct {
 	// Woken is called when a sleeping queue has a call or a message; nil: nothing is counted. It may be called with the
 	// queue's lock held, and must not call the queue.
 	Woken func(*Queue)
+	// Journal is where the queue keeps its messages; nil: in memory alone.
+	Journal *Journal
 }
 
 // Config are the properties of a queue that may change. It is replaced as a whole.
@@ -47,9 +49,10 @@ type Chaos struct {
 
 // Queue holds messages.
 type Queue struct {
-	opts   Options
-	config atomic.Pointer[Config]
-	stamp  uint64 // marks the handles of this queue; another queue of the same name has another stamp
+	opts    Options
+	config  atomic.Pointer[Config]
+	journal *journal // nil: nothing is kept
+	stamp   uint64   // marks the handles of this queue; another queue of the same name has another stamp
 
 	mu      sync.Mutex
 	deleted bool
@@ -74,19 +77,26 @@ type Queue struct {
 	alarmAt     time.Duration
 }
 
-// New returns an empty queue.
+// New returns an empty queue or, with a journal, one with what that has kept.
 func New(o Options) *Queue {
 	q := &Queue{
-		opts:  o,
-		stamp: o.Random.Uint64(),
-		items: newTable(1), ready: newReady(), timed: dueHeap(), aged: ageHeap(), dedup: newDedup(),
+		opts: o, journal: newJournal(o.Journal, o.Clock),
+		items: newTable(1), ready: newReady(), timed: dueHeap(), aged: ageHeap(),
 		readyGroups: list[group]{link: groupLink},
 		waiters:     list[waiter]{link: waiterLink},
 	}
 	if o.FIFO {
 		q.groups, q.attempts, q.polls = map[string]*group{}, map[string]*attempt{}, map[string]*waiter{}
 	}
+	q.dedup = newDedup(q.journal.forgotten())
 	q.config.Store(&o.Config)
+	if o.Journal == nil {
+		q.stamp = o.Random.Uint64()
+		return q
+	}
+	q.stamp = o.Journal.Stamp
+	o.Journal.Kept.fill(q)
+	o.Journal.Kept = nil
 	return q
 }
 
@@ -110,15 +120,21 @@ func (q *Queue) Purge() {
 	for it := q.items.head(); it != nil; it = q.items.head() {
 		q.drop(it)
 	}
-	q.dedup = newDedup()
+	for _, a := range q.dedup.entries[q.dedup.gone:] {
+		q.journal.unknown(a.key)
+	}
+	q.dedup = newDedup(q.journal.forgotten())
 	q.changed()
 }
 
-// Delete ends the queue and its waiting polls.
+// Delete ends the queue and its waiting polls. Its journal forgets everything.
 func (q *Queue) Delete() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.deleted = true
+	if q.journal != nil {
+		q.journal.end(q)
+	}
 	for w := q.waiters.head; w != nil; w = q.waiters.head {
 		q.signal(w)
 	}
@@ -157,9 +173,10 @@ func (q *Queue) catchUp() time.Duration {
 	return now
 }
 
-// changed ends every operation that may have changed the queue: it notifies Await, and sets the timer for waiting
-// polls. The caller holds the lock.
+// changed ends every operation that may have changed the queue: it writes the journal, notifies Await, and sets the
+// timer for waiting polls. The caller holds the lock.
 func (q *Queue) changed() {
+	q.journal.write()
 	if q.watched != nil {
 		close(q.watched)
 		q.watched = nil
@@ -200,8 +217,14 @@ func (q *Queue) hold(it *item, s State, due time.Duration) {
 	q.timed.push(it)
 }
 
-// drop removes an item from the queue.
+// drop removes an item from the queue and from its journal.
 func (q *Queue) drop(it *item) {
+	q.journal.dropped(it)
+	it.leave(q)
+}
+
+// leave removes an item from the queue.
+func (it *item) leave(q *Queue) {
 	q.items.remove(it.key)
 	q.counts[it.state]--
 	if it.state != Visible && it.timedAt > 0 {

@@ -67,7 +67,7 @@ func (q *Queue) take(r Receive, w *waiter) ([]Received, error) {
 	q.changed()
 	q.mu.Unlock()
 	if len(t.dead) > 0 {
-		target.adopt(t.dead, q.opts.ARN)
+		target.adopt(t.dead, q)
 	}
 	return t.got, err
 }
@@ -144,9 +144,11 @@ func (t *taking) fromReady() {
 		t.receive(it)
 		if t.chance(t.config.Chaos.Duplicate) {
 			again = append(again, it)
+			q.journal.state(it)
 			continue
 		}
 		q.hold(it, InFlight, t.now+t.r.Visibility)
+		q.journal.state(it)
 	}
 }
 
@@ -162,6 +164,7 @@ func (t *taking) fromGroups() {
 				t.receive(it)
 				q.flight(g, 1)
 				q.hold(it, InFlight, t.now+t.r.Visibility)
+				q.journal.state(it)
 			}
 			it = next
 		}
@@ -174,19 +177,19 @@ func (t *taking) fromGroups() {
 
 // isDead removes an item that was received too often already.
 func (t *taking) isDead(it *item) bool {
-	if t.target == nil || t.config.MaxReceives == 0 || it.count < t.config.MaxReceives {
+	if t.target == nil || t.config.MaxReceives == 0 || int(it.count) < t.config.MaxReceives {
 		return false
 	}
-	t.q.drop(it)
+	it.leave(t.q) // its journal forgets it together with its arrival in the other queue
 	t.dead = append(t.dead, it)
 	return true
 }
 
 func (t *taking) receive(it *item) {
 	it.count++
-	it.serial++
+	it.turn = it.turn.next(t.q.journal.epoch())
 	if t.r.Visibility > 0 {
-		it.hiding = it.serial
+		it.hiding = it.turn
 	}
 	if it.count == 1 {
 		it.first = t.now
@@ -202,7 +205,7 @@ func (t *taking) receive(it *item) {
 // received returns an item as its receiver sees it.
 func (q *Queue) received(it *item) Received {
 	return Received{
-		Message: it.message, Handle: q.handle(it), Count: it.count,
+		Message: it.message, Handle: q.handle(it), Count: int(it.count),
 		Sent: q.opts.Clock.At(it.sent), First: q.opts.Clock.At(it.first),
 		Sequence: sequenceText(it.sequence), Source: it.source,
 	}

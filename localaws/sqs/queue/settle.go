@@ -21,7 +21,7 @@ const MaxHold = 12 * time.Hour
 // expired deletes the message. A FIFO queue refuses both. Only a receive that hides the message supersedes: as recorded
 // on AWS, the first of two handles with a visibility timeout of zero still deletes.
 func (q *Queue) DeleteMessage(handle string) error {
-	key, serial, ok := q.parseHandle(handle)
+	key, turn, ok := q.parseHandle(handle)
 	if !ok {
 		return ErrHandle
 	}
@@ -36,11 +36,11 @@ func (q *Queue) DeleteMessage(handle string) error {
 		q.meter.counts.Deleted++
 		return nil
 	}
-	if q.opts.FIFO && (it.state != InFlight || it.superseded(serial)) {
+	if q.opts.FIFO && (it.state != InFlight || it.superseded(turn)) {
 		return ErrExpired
 	}
 	q.meter.counts.Deleted++
-	if !it.superseded(serial) {
+	if !it.superseded(turn) {
 		q.drop(it)
 		q.changed()
 	}
@@ -51,7 +51,7 @@ func (q *Queue) DeleteMessage(handle string) error {
 // standard queue an expired handle hides the message again, and a superseded handle changes the visibility of the later
 // receive: AWS does not distinguish between the handles of a message.
 func (q *Queue) ChangeVisibility(handle string, d time.Duration) error {
-	key, serial, ok := q.parseHandle(handle)
+	key, turn, ok := q.parseHandle(handle)
 	if !ok {
 		return ErrHandle
 	}
@@ -65,9 +65,11 @@ func (q *Queue) ChangeVisibility(handle string, d time.Duration) error {
 	switch {
 	case it == nil:
 		return ErrGone
-	case q.opts.FIFO && (it.state != InFlight || it.superseded(serial)):
+	case q.opts.FIFO && (it.state != InFlight || it.superseded(turn)):
 		return ErrExpired
 	case it.state == Delayed:
+	case it.lost(turn):
+		return ErrGone
 	// Timeouts are whole seconds, and a caller may ask for the full twelve hours.
 	case (now-it.latest).Truncate(time.Second)+d > MaxHold:
 		return ErrBeyond
@@ -92,4 +94,5 @@ func (q *Queue) rehold(it *item, d, now time.Duration) {
 		q.ready.remove(it)
 		q.hold(it, InFlight, now+d)
 	}
+	q.journal.state(it)
 }

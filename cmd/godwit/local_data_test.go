@@ -1,0 +1,337 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/twmb/franz-go/pkg/kadm"
+
+	"github.com/godwitmq/godwit/internal/fullrun"
+)
+
+// servedAWS starts the test binary as `godwit local` with these arguments, and returns it with its address.
+func servedAWS(t *testing.T, args ...string) (*exec.Cmd, string) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], append([]string{"local", "--addr", "127.0.0.1:0"}, args...)...)
+	cmd.Env = append(os.Environ(), actAsCommand+"=1")
+	var errOut bytes.Buffer
+	cmd.Stderr = &errOut
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill() // unless it has ended
+		_ = cmd.Wait()
+	})
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		if addr, ok := strings.CutPrefix(lines.Text(), "export AWS_ENDPOINT_URL="); ok {
+			go func() { _, _ = io.Copy(io.Discard, out) }()
+			return cmd, addr
+		}
+	}
+	_ = cmd.Wait()
+	t.Fatalf("no address was printed: %s", &errOut)
+	return nil, ""
+}
+
+// survivors is what the loads of all lives of the server know.
+type survivors struct {
+	*testing.T
+	rand   *rand.Rand
+	killed atomic.Int64 // acknowledged changes until the next kill
+	kill   func()
+
+	mu      sync.Mutex
+	sent    map[string]bool // acknowledged, by body
+	deleted map[string]bool // acknowledged
+	unclear map[string]bool // a deletion that was not answered
+	next    map[string]int  // of each group: the number that is sent next
+	last    map[string]int  // of each group: the newest number whose deletion was acknowledged
+}
+
+// acknowledged counts a change, and kills the server when enough were acknowledged in its life.
+func (s *survivors) acknowledged() {
+	if s.killed.Add(-1) == 0 {
+		s.kill()
+	}
+}
+
+// life is one life of the server.
+type life struct {
+	*survivors
+	ctx    context.Context
+	sqs    *sqs.Client
+	url    string
+	groups string
+}
+
+func (s *survivors) live(addr string) *life {
+	keys := credentials.NewStaticCredentialsProvider("k", "s", "")
+	return &life{
+		survivors: s, ctx: s.Context(),
+		sqs: sqs.New(sqs.Options{
+			Region: "us-east-1", BaseEndpoint: &addr, RetryMaxAttempts: 1, Credentials: keys,
+		}),
+		url: addr + "/000000000000/plain", groups: addr + "/000000000000/groups.fifo",
+	}
+}
+
+// send sends batches until the server is gone.
+func (l *life) send(cycle int) {
+	for n := 0; ; n++ {
+		in := &sqs.SendMessageBatchInput{QueueUrl: &l.url}
+		var bodies []string
+		for i := range 3 {
+			bodies = append(bodies, fmt.Sprintf("%d-%d-%d", cycle, n, i))
+			in.Entries = append(in.Entries, types.SendMessageBatchRequestEntry{
+				Id: aws.String(strconv.Itoa(i)), MessageBody: &bodies[i],
+			})
+		}
+		if _, err := l.sqs.SendMessageBatch(l.ctx, in); err != nil {
+			return
+		}
+		l.mu.Lock()
+		for _, body := range bodies {
+			l.sent[body] = true
+		}
+		l.mu.Unlock()
+		l.acknowledged()
+	}
+}
+
+// receive receives and deletes until the server is gone or, if the queue is drained, there is nothing more.
+func (l *life) receive(drain bool) {
+	for {
+		wait := int32(1)
+		if drain {
+			wait = 0
+		}
+		out, err := l.sqs.ReceiveMessage(l.ctx, &sqs.ReceiveMessageInput{
+			QueueUrl: &l.url, MaxNumberOfMessages: 10, WaitTimeSeconds: wait,
+		})
+		if err != nil || drain && len(out.Messages) == 0 {
+			return
+		}
+		for _, m := range out.Messages {
+			l.mu.Lock()
+			if l.deleted[*m.Body] {
+				l.Errorf("%s was deleted, and is received", *m.Body)
+			}
+			l.unclear[*m.Body] = true
+			l.mu.Unlock()
+			if _, err := l.sqs.DeleteMessage(l.ctx, &sqs.DeleteMessageInput{
+				QueueUrl: &l.url, ReceiptHandle: m.ReceiptHandle,
+			}); err != nil {
+				return
+			}
+			l.mu.Lock()
+			l.deleted[*m.Body] = true
+			l.mu.Unlock()
+			l.acknowledged()
+		}
+	}
+}
+
+// sendGroup sends numbers, each again until it is acknowledged. It begins with numbers that were acknowledged in an
+// earlier life: they are duplicates.
+func (l *life) sendGroup(group string) {
+	l.mu.Lock()
+	acknowledged := l.next[group]
+	l.mu.Unlock()
+	for n := max(0, acknowledged-20); ; n++ {
+		body := strconv.Itoa(n)
+		if _, err := l.sqs.SendMessage(l.ctx, &sqs.SendMessageInput{
+			QueueUrl: &l.groups, MessageBody: &body, MessageGroupId: &group,
+			MessageDeduplicationId: aws.String(group + "-" + body),
+		}); err != nil {
+			return
+		}
+		l.mu.Lock()
+		l.next[group] = max(l.next[group], n+1)
+		l.mu.Unlock()
+		l.acknowledged()
+	}
+}
+
+// receiveGroups receives and deletes in order.
+func (l *life) receiveGroups(drain bool) {
+	for {
+		wait := int32(1)
+		if drain {
+			wait = 0
+		}
+		out, err := l.sqs.ReceiveMessage(l.ctx, &sqs.ReceiveMessageInput{
+			QueueUrl: &l.groups, MaxNumberOfMessages: 10, WaitTimeSeconds: wait,
+			MessageSystemAttributeNames: []types.MessageSystemAttributeName{"MessageGroupId"},
+		})
+		if err != nil || drain && len(out.Messages) == 0 {
+			return
+		}
+		for _, m := range out.Messages {
+			group := m.Attributes["MessageGroupId"]
+			n, _ := strconv.Atoi(*m.Body)
+			l.mu.Lock()
+			last := l.last[group]
+			l.mu.Unlock()
+			// The deletion of the number before may have taken effect without an answer, but only that of the last one.
+			if n != last+1 && n != last+2 {
+				l.Errorf("group %s: received %d after the deletion of %d", group, n, last)
+			}
+			if _, err := l.sqs.DeleteMessage(l.ctx, &sqs.DeleteMessageInput{
+				QueueUrl: &l.groups, ReceiptHandle: m.ReceiptHandle,
+			}); err != nil {
+				return
+			}
+			l.mu.Lock()
+			l.last[group] = n
+			l.mu.Unlock()
+			l.acknowledged()
+		}
+	}
+}
+
+// advance lets what was in flight when the server was killed be visible again.
+func (l *life) advance(addr string) {
+	answer, err := http.Post(addr+"/_localaws/advance?d=31s", "", nil)
+	if err != nil {
+		l.Fatal(err)
+	}
+	answer.Body.Close()
+}
+
+// A server with --data is killed again and again under load. What was acknowledged is there, what was deleted and
+// acknowledged stays away, groups are in order, and no duplicate is delivered.
+func TestLocalDataSurvivesKills(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	s := &survivors{
+		T: t, rand: rand.New(rand.NewPCG(seed, 0)), sent: map[string]bool{}, deleted: map[string]bool{},
+		unclear: map[string]bool{}, next: map[string]int{}, last: map[string]int{},
+	}
+	groups := []string{"a", "b", "c"}
+	for _, group := range groups {
+		s.last[group] = -1
+	}
+	dir := filepath.Join(t.TempDir(), "data")
+	cycles := fullrun.Pick(5, 20)
+	for cycle := range cycles {
+		cmd, addr := servedAWS(t, "--data", dir)
+		l := s.live(addr)
+		if cycle == 0 {
+			for name, attributes := range map[string]map[string]string{
+				"plain": nil, "groups.fifo": {"FifoQueue": "true"},
+			} {
+				if _, err := l.sqs.CreateQueue(l.ctx, &sqs.CreateQueueInput{
+					QueueName: &name, Attributes: attributes,
+				}); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		l.advance(addr)
+		s.kill = func() { _ = cmd.Process.Kill() }
+		s.killed.Store(50 + s.rand.Int64N(int64(fullrun.Pick(400, 2000))))
+		var loads sync.WaitGroup
+		loads.Go(func() { l.send(cycle) })
+		loads.Go(func() { l.receive(false) })
+		loads.Go(func() { l.receiveGroups(false) })
+		for _, group := range groups {
+			loads.Go(func() { l.sendGroup(group) })
+		}
+		loads.Wait()
+		_ = cmd.Wait()
+	}
+	cmd, addr := servedAWS(t, "--data", dir)
+	l := s.live(addr)
+	s.killed.Store(1 << 40)
+	for range 2 {
+		l.advance(addr)
+		l.receive(true)
+		l.receiveGroups(true)
+	}
+	for body := range s.sent {
+		if !s.deleted[body] && !s.unclear[body] {
+			t.Errorf("%s was acknowledged, and is lost", body)
+		}
+	}
+	for _, group := range groups {
+		if s.last[group] != s.next[group]-1 && s.last[group] != s.next[group] { // the last send may have no answer
+			t.Errorf("group %s: %d were acknowledged, the last one received is %d", group, s.next[group], s.last[group])
+		}
+	}
+	t.Logf("%d messages, %d deletions, groups %v", len(s.sent), len(s.deleted), s.last)
+	if err := cmd.Process.Kill(); err != nil {
+		t.Error(err)
+	}
+}
+
+// The data of Kafka are below the folder.
+func TestLocalDataOfKafka(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	cmd, addr := served(t, "--data", dir, "--kafka", ":0")
+	createTopic(t, addr)
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	_, addr = served(t, "--data", dir, "--kafka", ":0")
+	topics, err := kadm.NewClient(kafkaClient(t, addr)).ListTopics(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries, err := os.ReadDir(filepath.Join(dir, "kafka"))
+	if !topics.Has(topicOfTest) || len(entries) == 0 || err != nil {
+		t.Errorf("the topic is missing, or is elsewhere: %v, %v", entries, err)
+	}
+}
+
+// A folder in use, of another program, and a file are refused with the reason, and the process that holds the folder is
+// named.
+func TestLocalDataRefused(t *testing.T) {
+	dir := t.TempDir()
+	used, foreign, file := filepath.Join(dir, "used"), filepath.Join(dir, "foreign"), filepath.Join(dir, "file")
+	cmd, _ := servedAWS(t, "--data", used)
+	if err := os.Mkdir(foreign, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{file, filepath.Join(foreign, "main.c")} {
+		if err := os.WriteFile(path, []byte("x"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for path, want := range map[string]string{
+		used: fmt.Sprintf("in use by process %d", cmd.Process.Pid), foreign: "something else in it (main.c)",
+		file: "is not a folder",
+	} {
+		var out, errOut bytes.Buffer
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		status := run(ctx, []string{"local", "--addr", "127.0.0.1:0", "--data", path}, &out, &errOut)
+		if status != exitFailed || !strings.Contains(errOut.String(), "--data") ||
+			!strings.Contains(errOut.String(), want) || out.Len() > 0 {
+			t.Errorf("%s: status %d, printed %q, errors %q; want %q", path, status, &out, &errOut, want)
+		}
+	}
+}

@@ -1,0 +1,151 @@
+package localaws
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/godwitmq/godwit/localaws/clock"
+	"github.com/godwitmq/godwit/localaws/keep"
+	"github.com/godwitmq/godwit/localaws/sqs"
+	"github.com/godwitmq/godwit/localaws/wire"
+)
+
+// serverRecord is the key of the record of the server itself.
+const serverRecord = "server"
+
+// keeping is what a server does with its store. The zero value is that of a server in memory.
+type keeping struct {
+	store keep.Store
+	clock *clock.Clock
+	start keptServer
+	kept  *kept // until it is restored
+}
+
+// keptServer is the record of the server itself.
+type keptServer struct {
+	Epoch  uint32        // number of the start, from 1 on
+	Offset time.Duration // of the clock
+}
+
+// kept is what the store had at the start.
+type kept struct {
+	sqs *sqs.Kept
+}
+
+// load reads the store, sets the clock, and begins a new epoch.
+func (k *keeping) load(store keep.Store, c *clock.Clock, log *slog.Logger) error {
+	if store == nil {
+		return nil
+	}
+	k.store, k.clock = store, c
+	k.kept = &kept{sqs: sqs.NewKept(sqs.Options{Clock: c, Store: store})}
+	if err := store.Load(k.add); err != nil {
+		return fmt.Errorf("localaws: Options.Store: %w", err)
+	}
+	c.Restore(k.start.Offset)
+	if back := k.kept.sqs.Newest().Sub(c.Now()); back > 0 {
+		log.Warn("the machine's clock went back since the last start: the server's clock does not, so that deadlines hold",
+			"ahead", k.start.Offset+back)
+		c.Restore(k.start.Offset + back)
+	}
+	k.start.Epoch++
+	k.write()
+	return k.sync()
+}
+
+func (k *keeping) add(key string, value []byte) error {
+	if key == serverRecord {
+		return json.Unmarshal(value, &k.start)
+	}
+	if ok, err := k.kept.sqs.Add(key, value); ok || err != nil {
+		return err
+	}
+	return fmt.Errorf("the record %q is of an unknown kind: use the release that has written it", key)
+}
+
+// restore creates what the store had.
+func (k *keeping) restore(in func(wire.Place) *services) error {
+	if k.store == nil {
+		return nil
+	}
+	kept := k.kept
+	k.kept = nil
+	return kept.sqs.Restore(func(at wire.Place) *sqs.Service { return in(at).sqs })
+}
+
+// seed returns the seed of this start: one that repeated the ids of an earlier start would give two messages one id.
+func (k *keeping) seed(seed uint64) uint64 {
+	const odd = 0x9e3779b97f4a7c15
+	return seed + uint64(max(k.start.Epoch, 1)-1)*odd
+}
+
+// write writes the record of the server.
+func (k *keeping) write() {
+	if k.store == nil {
+		return
+	}
+	k.start.Offset = k.clock.Offset()
+	b, err := json.Marshal(k.start)
+	if err != nil { // two numbers
+		panic("localaws: a record cannot be written: " + err.Error())
+	}
+	k.store.Write(keep.Change{Key: serverRecord, Value: b})
+}
+
+// sync waits until everything is kept.
+func (k *keeping) sync() error {
+	if k.store == nil {
+		return nil
+	}
+	return k.store.Sync()
+}
+
+// settle is the same as sync for what has no caller to whom an error can be returned.
+func (k *keeping) settle(log *slog.Logger) {
+	if err := k.sync(); err != nil {
+		log.Error("what was done is not kept yet", "err", err)
+	}
+}
+
+// around returns a Run that answers when the changes of the call are kept, and that refuses the call while nothing can
+// be kept. A receive is not waited for, and goes on.
+func (k *keeping) around(c *wire.Call, run wire.Run) wire.Run {
+	if k.store == nil || reads(c.Action) {
+		return run
+	}
+	return func(ctx context.Context) (any, error) {
+		if err := k.store.Failure(); err != nil {
+			return nil, notKept(c, err)
+		}
+		out, err := run(ctx)
+		if failure := k.store.Sync(); failure != nil {
+			return nil, notKept(c, failure)
+		}
+		return out, err
+	}
+}
+
+// reads reports whether an action changes nothing that has to be kept before the answer.
+func reads(action string) bool {
+	for _, prefix := range []string{"Get", "List", "Head", "Describe", "Receive", "Check"} {
+		if strings.HasPrefix(action, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// notKept returns the answer to a call whose changes are not on disk. They may be later.
+func notKept(c *wire.Call, err error) *wire.Error {
+	e := &wire.Error{Code: "InternalError", Status: http.StatusInternalServerError, Fault: true}
+	if strings.HasPrefix(c.Service, "s3") {
+		e.Code, e.Status = "ServiceUnavailable", http.StatusServiceUnavailable
+	}
+	e.Message = fmt.Sprintf("The server cannot keep the change: %v", err)
+	return e
+}

@@ -1,0 +1,477 @@
+package localaws_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/godwitmq/godwit/localaws"
+	"github.com/godwitmq/godwit/localaws/disk"
+	"github.com/godwitmq/godwit/localaws/keep"
+)
+
+// kept is a server whose data are in a folder.
+type kept struct {
+	*fixture
+	dir   string
+	store *disk.Store
+}
+
+// keptIn starts a server on a folder.
+func keptIn(t *testing.T, dir string) *kept {
+	t.Helper()
+	store, err := disk.Open(dir, &disk.Options{Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := store.Close(); err != nil {
+			t.Errorf("close the store: %v", err)
+		}
+	})
+	return &kept{newFixture(t, &localaws.Options{Seed: testSeed, Store: store}), dir, store}
+}
+
+func newKept(t *testing.T) *kept {
+	t.Helper()
+	return keptIn(t, filepath.Join(t.TempDir(), "data"))
+}
+
+// crashed returns a server on a copy of the folder as it is now: what a kill of the process would leave. Receives,
+// which are not waited for, are there.
+func (k *kept) crashed() *kept {
+	k.Helper()
+	if err := k.store.Sync(); err != nil {
+		k.Fatal(err)
+	}
+	return keptIn(k.T, k.copied())
+}
+
+func (k *kept) copied() string {
+	k.Helper()
+	dir := filepath.Join(k.TempDir(), "copy")
+	if err := os.CopyFS(dir, os.DirFS(k.dir)); err != nil {
+		k.Fatal(err)
+	}
+	return dir
+}
+
+// page returns one of the server's own pages as text, without fields that a restart may change.
+func (k *kept) page(path string, without ...string) string {
+	k.Helper()
+	r, err := http.NewRequestWithContext(k.ctx, http.MethodGet, "http://aws/_localaws/"+path, nil)
+	if err != nil {
+		k.Fatal(err)
+	}
+	answer, err := k.server.Transport().RoundTrip(r)
+	if err != nil {
+		k.Fatal(err)
+	}
+	defer answer.Body.Close()
+	var content any
+	if err := json.NewDecoder(answer.Body).Decode(&content); err != nil {
+		k.Fatal(err)
+	}
+	strip(content, without)
+	text, err := json.MarshalIndent(content, "", " ")
+	if err != nil {
+		k.Fatal(err)
+	}
+	return string(text)
+}
+
+// strip removes fields.
+func strip(v any, names []string) {
+	switch v := v.(type) {
+	case map[string]any:
+		for _, name := range names {
+			delete(v, name)
+		}
+		for _, e := range v {
+			strip(e, names)
+		}
+	case []any:
+		for _, e := range v {
+			strip(e, names)
+		}
+	}
+}
+
+// same compares pages of two servers.
+func (k *kept) same(other *kept, paths ...string) {
+	k.Helper()
+	for _, path := range paths {
+		if diff := cmp.Diff(k.page(path, "receives"), other.page(path, "receives")); diff != "" {
+			k.Errorf("%s before and after the restart (-before +after):\n%s", path, diff)
+		}
+	}
+}
+
+func (k *kept) shown(u *string) map[string]string {
+	k.Helper()
+	out, err := k.client.GetQueueAttributes(k.ctx, &sqs.GetQueueAttributesInput{
+		QueueUrl: u, AttributeNames: []types.QueueAttributeName{types.QueueAttributeNameAll},
+	})
+	if err != nil {
+		k.Fatal(err)
+	}
+	tags, err := k.client.ListQueueTags(k.ctx, &sqs.ListQueueTagsInput{QueueUrl: u})
+	if err != nil {
+		k.Fatal(err)
+	}
+	for name, value := range tags.Tags {
+		out.Attributes["tag "+name] = value
+	}
+	return out.Attributes
+}
+
+// done ends the test if a call has failed.
+func done[T any](k *fixture) func(T, error) T {
+	return func(v T, err error) T {
+		k.Helper()
+		if err != nil {
+			k.Fatal(err)
+		}
+		return v
+	}
+}
+
+// Queues with their attributes, tags and policies, messages in every state, groups, locks, deduplication tables,
+// handles and the time are there after a crash.
+func TestKeepsQueues(t *testing.T) {
+	k := newKept(t)
+	dead := k.create("dead", nil)
+	plain := k.create("plain", map[string]string{
+		"VisibilityTimeout": "77", "DelaySeconds": "3", "MessageRetentionPeriod": "4000",
+		"RedrivePolicy":      `{"deadLetterTargetArn":"arn:aws:sqs:us-east-1:000000000000:dead","maxReceiveCount":4}`,
+		"RedriveAllowPolicy": `{"redrivePermission":"denyAll"}`,
+	})
+	ordered := k.create("ordered.fifo", map[string]string{
+		"FifoQueue": "true", "ContentBasedDeduplication": "true", "DeduplicationScope": "messageGroup",
+		"FifoThroughputLimit": "perMessageGroupId",
+	})
+	gone := k.create("gone", nil)
+	k.send(gone, "lost")
+	done[*sqs.DeleteQueueOutput](k.fixture)(k.client.DeleteQueue(k.ctx, &sqs.DeleteQueueInput{QueueUrl: gone}))
+	done[*sqs.TagQueueOutput](k.fixture)(k.client.TagQueue(k.ctx,
+		&sqs.TagQueueInput{QueueUrl: plain, Tags: map[string]string{"a": "1", "b": "2"}}))
+	done[*sqs.UntagQueueOutput](k.fixture)(k.client.UntagQueue(k.ctx,
+		&sqs.UntagQueueInput{QueueUrl: plain, TagKeys: []string{"a"}}))
+	done[*sqs.AddPermissionOutput](k.fixture)(k.client.AddPermission(k.ctx, &sqs.AddPermissionInput{
+		QueueUrl: plain, Label: aws.String("l"), AWSAccountIds: []string{"111111111111"},
+		Actions: []string{"SendMessage"},
+	}))
+	for i := range 6 {
+		done[*sqs.SendMessageOutput](k.fixture)(k.client.SendMessage(k.ctx, &sqs.SendMessageInput{
+			QueueUrl: plain, MessageBody: aws.String(fmt.Sprint("body", i)), DelaySeconds: int32(i / 3 * 600),
+			MessageAttributes: map[string]types.MessageAttributeValue{
+				"text":  {DataType: aws.String("String.x"), StringValue: aws.String("v")},
+				"bytes": {DataType: aws.String("Binary"), BinaryValue: []byte{0, 1, byte(i)}},
+			},
+		}))
+	}
+	send := func(k *kept, group, body string) *sqs.SendMessageOutput {
+		return done[*sqs.SendMessageOutput](k.fixture)(k.client.SendMessage(k.ctx, &sqs.SendMessageInput{
+			QueueUrl: ordered, MessageBody: &body, MessageGroupId: &group,
+		}))
+	}
+	var sent []*sqs.SendMessageOutput
+	for i := range 8 {
+		sent = append(sent, send(k, fmt.Sprint("g", i%3), fmt.Sprint("o", i)))
+	}
+	k.server.Advance(5 * time.Second)
+	first := k.receive(ordered, 0)[:1]
+	held := k.receive(plain, 0)
+	if len(held) != 3 {
+		t.Fatalf("%d messages, want the three without delay", len(held))
+	}
+	done[*sqs.DeleteMessageOutput](k.fixture)(k.client.DeleteMessage(k.ctx,
+		&sqs.DeleteMessageInput{QueueUrl: plain, ReceiptHandle: held[0].ReceiptHandle}))
+	done[*sqs.ChangeMessageVisibilityOutput](k.fixture)(k.client.ChangeMessageVisibility(k.ctx,
+		&sqs.ChangeMessageVisibilityInput{QueueUrl: plain, ReceiptHandle: held[1].ReceiptHandle, VisibilityTimeout: 0}))
+	done[*sqs.SendMessageOutput](k.fixture)(k.client.SendMessage(k.ctx,
+		&sqs.SendMessageInput{QueueUrl: dead, MessageBody: aws.String(strings.Repeat("large", 20_000))}))
+	k.server.Advance(time.Hour)
+
+	after := k.crashed()
+	k.same(after, "queues", "queues/plain/messages", "queues/dead/messages", "queues/ordered.fifo/messages",
+		"queues/ordered.fifo/locks", "queues/ordered.fifo/duplicates")
+	for _, u := range []*string{dead, plain, ordered} {
+		if diff := cmp.Diff(k.shown(u), after.shown(u)); diff != "" {
+			t.Errorf("attributes of %s (-before +after):\n%s", *u, diff)
+		}
+	}
+	if d := after.server.Now().Sub(k.server.Now()).Abs(); d > time.Minute {
+		t.Errorf("the clock differs by %v", d)
+	}
+	// A handle from before the crash settles; what is accepted then is behind, and in order.
+	done[*sqs.DeleteMessageOutput](k.fixture)(after.client.DeleteMessage(k.ctx,
+		&sqs.DeleteMessageInput{QueueUrl: plain, ReceiptHandle: held[2].ReceiptHandle}))
+	if n := after.server.SQS().Queue("plain").Model().Stats().Total(); n != 4 {
+		t.Errorf("%d messages after a deletion with a handle from before the crash, want 4", n)
+	}
+	if again := send(after, "g9", "new"); *again.SequenceNumber <= *sent[7].SequenceNumber {
+		t.Errorf("sequence number %s after %s", *again.SequenceNumber, *sent[7].SequenceNumber)
+	}
+	if got := after.receive(ordered, 0); len(got) == 0 || *got[0].Body != *first[0].Body {
+		t.Errorf("received %v, want %s first", got, *first[0].Body)
+	}
+	// A second crash, of what was written after the first.
+	after.same(after.crashed(), "queues", "queues/plain/messages", "queues/ordered.fifo/messages",
+		"queues/ordered.fifo/locks", "queues/ordered.fifo/duplicates")
+}
+
+// A message that was sent within the window is a duplicate after a crash too, also if it was deleted.
+func TestKeepsDeduplication(t *testing.T) {
+	k := newKept(t)
+	u := k.create("q.fifo", map[string]string{"FifoQueue": "true", "ContentBasedDeduplication": "true"})
+	send := func(k *kept) string {
+		return *done[*sqs.SendMessageOutput](k.fixture)(k.client.SendMessage(k.ctx, &sqs.SendMessageInput{
+			QueueUrl: u, MessageBody: aws.String("b"), MessageGroupId: aws.String("g"),
+		})).MessageId
+	}
+	first := send(k)
+	got := k.receive(u, 0)
+	done[*sqs.DeleteMessageOutput](k.fixture)(k.client.DeleteMessage(k.ctx,
+		&sqs.DeleteMessageInput{QueueUrl: u, ReceiptHandle: got[0].ReceiptHandle}))
+	k = k.crashed()
+	if again := send(k); again != first || len(k.receive(u, 0)) != 0 {
+		t.Errorf("the duplicate has id %s, want %s, and is not delivered", again, first)
+	}
+	k.server.Advance(6 * time.Minute)
+	k = k.crashed()
+	if again := send(k); again == first || len(k.receive(u, 0)) != 1 {
+		t.Errorf("six minutes later it is still a duplicate")
+	}
+}
+
+// A handle whose receive was lost in a crash settles nothing, also not the delivery of another receiver.
+func TestHandlesOfLostReceives(t *testing.T) {
+	for _, name := range []string{"q", "q.fifo"} {
+		fifo := strings.HasSuffix(name, ".fifo")
+		k := newKept(t)
+		attributes, in := map[string]string(nil), &sqs.SendMessageInput{MessageBody: aws.String("b")}
+		if fifo {
+			attributes = map[string]string{"FifoQueue": "true"}
+			in.MessageGroupId, in.MessageDeduplicationId = aws.String("g"), aws.String("d")
+		}
+		in.QueueUrl = k.create(name, attributes)
+		done[*sqs.SendMessageOutput](k.fixture)(k.client.SendMessage(k.ctx, in))
+		before := k.copied()
+		lost := k.receive(in.QueueUrl, 0)[0].ReceiptHandle
+		k = keptIn(t, before)
+		total := func() int { return k.server.SQS().Queue(name).Model().Stats().Total() }
+		settle := func(deleted, changed bool) {
+			t.Helper()
+			_, err := k.client.DeleteMessage(k.ctx,
+				&sqs.DeleteMessageInput{QueueUrl: in.QueueUrl, ReceiptHandle: lost})
+			_, err2 := k.client.ChangeMessageVisibility(k.ctx, &sqs.ChangeMessageVisibilityInput{
+				QueueUrl: in.QueueUrl, ReceiptHandle: lost, VisibilityTimeout: 0,
+			})
+			if (err == nil) != deleted || (err2 == nil) != changed {
+				t.Errorf("%s: delete %v, change %v", name, err, err2)
+			}
+			if total() != 1 {
+				t.Fatalf("%s: the lost handle has deleted the message", name)
+			}
+		}
+		settle(!fifo, false)
+		held := k.receive(in.QueueUrl, 0)[0].ReceiptHandle
+		settle(!fifo, !fifo) // as every superseded handle does
+		if *held == *lost {
+			t.Errorf("%s: the handle is used again", name)
+		}
+		done[*sqs.DeleteMessageOutput](k.fixture)(k.client.DeleteMessage(k.ctx,
+			&sqs.DeleteMessageInput{QueueUrl: in.QueueUrl, ReceiptHandle: held}))
+		if total() != 0 {
+			t.Errorf("%s: the handle of this start does not settle", name)
+		}
+	}
+}
+
+// A message that moves to the dead letters, or by a move task, is in exactly one queue after a crash; a task that was
+// running continues.
+func TestKeepsMoves(t *testing.T) {
+	k := newKept(t)
+	dead := k.create("dead", nil)
+	arn := "arn:aws:sqs:us-east-1:000000000000:dead"
+	u := k.create("q", map[string]string{
+		"VisibilityTimeout": "0", "RedrivePolicy": `{"deadLetterTargetArn":"` + arn + `","maxReceiveCount":1}`,
+	})
+	for i := range 5 {
+		k.send(u, fmt.Sprint(i))
+	}
+	k.receive(u, 0)
+	k.receive(u, 0)
+	k.send(dead, "synced")
+	k = k.crashed()
+	total := func(name string) int { return k.server.SQS().Queue(name).Model().Stats().Total() }
+	if total("q") != 0 || total("dead") != 6 {
+		t.Fatalf("%d and %d messages, want 0 and 6", total("q"), total("dead"))
+	}
+	done[*sqs.StartMessageMoveTaskOutput](k.fixture)(k.client.StartMessageMoveTask(k.ctx,
+		&sqs.StartMessageMoveTaskInput{
+			SourceArn: &arn, DestinationArn: aws.String("arn:aws:sqs:us-east-1:000000000000:q"),
+			MaxNumberOfMessagesPerSecond: aws.Int32(1),
+		}))
+	k.server.Advance(2 * time.Second)
+	k = k.crashed()
+	if total("q") != 2 || total("dead") != 4 {
+		t.Errorf("%d and %d messages, want 2 and 4", total("q"), total("dead"))
+	}
+	k.server.Advance(time.Minute)
+	k = k.crashed()
+	if total("q") != 6 || total("dead") != 0 {
+		t.Errorf("%d and %d messages when the task has ended, want 6 and 0", total("q"), total("dead"))
+	}
+	out := done[*sqs.ListMessageMoveTasksOutput](k.fixture)(k.client.ListMessageMoveTasks(k.ctx,
+		&sqs.ListMessageMoveTasksInput{SourceArn: &arn}))
+	if len(out.Results) != 1 || *out.Results[0].Status != "COMPLETED" ||
+		out.Results[0].ApproximateNumberOfMessagesMoved != 6 {
+		t.Errorf("tasks %+v", out.Results)
+	}
+}
+
+// What is purged, and what was reset, stays away.
+func TestKeepsNothingOfWhatIsRemoved(t *testing.T) {
+	k := newKept(t)
+	u := k.create("q.fifo", map[string]string{"FifoQueue": "true"})
+	for i := range 20 {
+		done[*sqs.SendMessageOutput](k.fixture)(k.client.SendMessage(k.ctx, &sqs.SendMessageInput{
+			QueueUrl: u, MessageBody: aws.String("b"), MessageGroupId: aws.String("g"),
+			MessageDeduplicationId: aws.String(fmt.Sprint(i)),
+		}))
+	}
+	done[*sqs.PurgeQueueOutput](k.fixture)(k.client.PurgeQueue(k.ctx, &sqs.PurgeQueueInput{QueueUrl: u}))
+	after := k.crashed()
+	if n := after.server.SQS().Queue("q.fifo").Model(); n.Stats().Total() != 0 || len(n.Dedup()) != 0 {
+		t.Errorf("after a purge: %+v, %d duplicates", n.Stats(), len(n.Dedup()))
+	}
+	k.server.Reset()
+	if all := k.crashed().server.SQS().Queues(); len(all) != 0 {
+		t.Errorf("after a reset: %d queues", len(all))
+	}
+	records := 0
+	_ = k.server.Close()
+	_ = k.store.Close()
+	store, err := disk.Open(k.dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	_ = store.Load(func(string, []byte) error { records++; return nil })
+	if records != 1 {
+		t.Errorf("%d records are left, want that of the server", records)
+	}
+}
+
+// The machine's clock went back by decades: the server's does not, so that deadlines hold, and the log says so once.
+func TestClockWentBack(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	func() {
+		store, err := disk.Open(dir, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer store.Close()
+		f := newFixture(t, &localaws.Options{Store: store})
+		u := f.create("q", nil)
+		f.send(u, "b")
+		f.receive(u, 0)
+		f.server.Close()
+	}()
+	synctest.Test(t, func(t *testing.T) { // where the year is 2000
+		store, err := disk.Open(dir, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer store.Close()
+		var log strings.Builder
+		f := newFixture(t, &localaws.Options{Store: store, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		defer f.server.Close()
+		if n := strings.Count(log.String(), "the machine's clock went back"); n != 1 {
+			t.Errorf("said %d times: %s", n, &log)
+		}
+		u := aws.String("http://aws/000000000000/q")
+		if got := f.receive(u, 0); len(got) != 0 {
+			t.Errorf("received %d messages that are in flight", len(got))
+		}
+		if got := f.receive(u, 20); len(got) != 0 {
+			t.Errorf("received %d messages before their deadline", len(got))
+		}
+		if got := f.receive(u, 20); len(got) != 1 {
+			t.Errorf("received %d messages at their deadline, want 1", len(got))
+		}
+	})
+}
+
+// failing is a store in memory that can be full.
+type failing struct {
+	mu   sync.Mutex
+	full error
+}
+
+func (f *failing) Load(func(string, []byte) error) error { return nil }
+func (f *failing) Write(...keep.Change)                  {}
+func (f *failing) Sync() error                           { return f.Failure() }
+
+func (f *failing) Failure() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.full
+}
+
+func (f *failing) set(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.full = err
+}
+
+// While the disk is full, changes are refused with an error that says so, receives and reads go on; and changes as soon
+// as there is room.
+func TestFullStore(t *testing.T) {
+	store := &failing{}
+	f := newFixture(t, &localaws.Options{Seed: testSeed, Store: store})
+	u := f.create("q", nil)
+	f.send(u, "before")
+	store.set(errors.New("no space left on device"))
+	_, err := f.client.SendMessage(f.ctx, &sqs.SendMessageInput{QueueUrl: u, MessageBody: aws.String("refused")})
+	if err == nil || !strings.Contains(err.Error(), "InternalError") ||
+		!strings.Contains(err.Error(), "no space left on device") {
+		t.Errorf("a send: %v", err)
+	}
+	if got := f.receive(u, 0); len(got) != 1 || *got[0].Body != "before" {
+		t.Errorf("received %v", got)
+	}
+	r, err := http.NewRequestWithContext(f.ctx, http.MethodPut, "http://aws/a-bucket", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := f.server.Transport().RoundTrip(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, _ := io.ReadAll(answer.Body)
+	answer.Body.Close()
+	if answer.StatusCode != http.StatusServiceUnavailable ||
+		!strings.Contains(string(text), "no space left on device") {
+		t.Errorf("S3 answers %s: %s", answer.Status, text)
+	}
+	store.set(nil)
+	f.send(u, "after")
+}
