@@ -3,6 +3,7 @@ package localaws
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/godwitmq/godwit/localaws/clock"
 	"github.com/godwitmq/godwit/localaws/keep"
+	"github.com/godwitmq/godwit/localaws/sns"
 	"github.com/godwitmq/godwit/localaws/sqs"
 	"github.com/godwitmq/godwit/localaws/wire"
 )
@@ -35,6 +37,7 @@ type keptServer struct {
 // kept is what the store had at the start.
 type kept struct {
 	sqs *sqs.Kept
+	sns sns.Kept
 }
 
 // load reads the store, sets the clock, and begins a new epoch.
@@ -62,8 +65,10 @@ func (k *keeping) add(key string, value []byte) error {
 	if key == serverRecord {
 		return json.Unmarshal(value, &k.start)
 	}
-	if ok, err := k.kept.sqs.Add(key, value); ok || err != nil {
-		return err
+	for _, add := range []func(string, []byte) (bool, error){k.kept.sns.Add, k.kept.sqs.Add} {
+		if ok, err := add(key, value); ok || err != nil {
+			return err
+		}
 	}
 	return fmt.Errorf("the record %q is of an unknown kind: use the release that has written it", key)
 }
@@ -75,7 +80,10 @@ func (k *keeping) restore(in func(wire.Place) *services) error {
 	}
 	kept := k.kept
 	k.kept = nil
-	return kept.sqs.Restore(func(at wire.Place) *sqs.Service { return in(at).sqs })
+	return errors.Join(
+		kept.sqs.Restore(func(at wire.Place) *sqs.Service { return in(at).sqs }),
+		kept.sns.Restore(func(at wire.Place) *sns.Service { return in(at).sns }),
+	)
 }
 
 // seed returns the seed of this start: one that repeated the ids of an earlier start would give two messages one id.

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -16,6 +17,9 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/sns"
+	snstypes "github.com/aws/aws-sdk-go-v2/service/sns/types"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/google/go-cmp/cmp"
@@ -377,6 +381,92 @@ func TestKeepsNothingOfWhatIsRemoved(t *testing.T) {
 	_ = store.Load(func(string, []byte) error { records++; return nil })
 	if records != 1 {
 		t.Errorf("%d records are left, want that of the server", records)
+	}
+}
+
+// Topics with their attributes, policies and tags, and subscriptions with filters and pending confirmations are there
+// after a crash; a FIFO topic still knows what it accepted, and its numbers grow.
+func TestKeepsTopics(t *testing.T) {
+	k := newKept(t)
+	clientOf := func(k *kept) *sns.Client {
+		return sns.New(sns.Options{
+			Region: "us-east-1", BaseEndpoint: aws.String("http://aws"), RetryMaxAttempts: 1,
+			HTTPClient:  &http.Client{Transport: k.server.Transport()},
+			Credentials: credentials.NewStaticCredentialsProvider("key", "secret", ""),
+		})
+	}
+	c := clientOf(k)
+	allow := map[string]string{"Policy": `{"Statement":{"Effect":"Allow","Principal":"*","Action":"sqs:SendMessage",` +
+		`"Resource":"*"}}`}
+	q := k.create("q", allow)
+	fifo := map[string]string{"FifoQueue": "true", "Policy": allow["Policy"]}
+	ordered := k.create("q.fifo", fifo)
+	const arns = "arn:aws:sqs:us-east-1:000000000000:"
+	topic := *done[*sns.CreateTopicOutput](k.fixture)(c.CreateTopic(k.ctx, &sns.CreateTopicInput{
+		Name:       aws.String("events"),
+		Attributes: map[string]string{"DisplayName": "shown", "SignatureVersion": "2"},
+		Tags:       []snstypes.Tag{{Key: aws.String("a"), Value: aws.String("1")}},
+	})).TopicArn
+	orderedTopic := *done[*sns.CreateTopicOutput](k.fixture)(c.CreateTopic(k.ctx, &sns.CreateTopicInput{
+		Name:       aws.String("events.fifo"),
+		Attributes: map[string]string{"FifoTopic": "true", "ContentBasedDeduplication": "true"},
+	})).TopicArn
+	done[*sns.AddPermissionOutput](k.fixture)(c.AddPermission(k.ctx, &sns.AddPermissionInput{
+		TopicArn: &topic, Label: aws.String("l"), AWSAccountId: []string{"111111111111"},
+		ActionName: []string{"Publish"},
+	}))
+	subscribe := func(topic, protocol, endpoint string, attributes map[string]string) *string {
+		return done[*sns.SubscribeOutput](k.fixture)(c.Subscribe(k.ctx, &sns.SubscribeInput{
+			TopicArn: &topic, Protocol: &protocol, Endpoint: &endpoint, Attributes: attributes,
+			ReturnSubscriptionArn: true,
+		})).SubscriptionArn
+	}
+	subscribe(topic, "sqs", arns+"q", map[string]string{
+		"RawMessageDelivery": "true", "FilterPolicyScope": "MessageBody", "FilterPolicy": `{"kind":["wanted"]}`,
+		"RedrivePolicy": `{"deadLetterTargetArn":"` + arns + `q"}`,
+	})
+	subscribe(orderedTopic, "sqs", arns+"q.fifo", nil)
+	subscribe(topic, "email", "a@example.com", nil)
+	gone := subscribe(topic, "sqs", arns+"other", nil)
+	done[*sns.UnsubscribeOutput](k.fixture)(c.Unsubscribe(k.ctx, &sns.UnsubscribeInput{SubscriptionArn: gone}))
+	token := regexp.MustCompile(`Token=([0-9a-f]+)`).FindStringSubmatch(k.page("unsent"))
+	if token == nil {
+		t.Fatal(k.page("unsent"))
+	}
+	publish := func(k *kept, body string) *sns.PublishOutput {
+		return done[*sns.PublishOutput](k.fixture)(clientOf(k).Publish(k.ctx, &sns.PublishInput{
+			TopicArn: &orderedTopic, Message: &body, MessageGroupId: aws.String("g"),
+		}))
+	}
+	first := publish(k, "once")
+
+	after := k.crashed()
+	k.same(after, "topics")
+	c = clientOf(after)
+	if again := publish(after, "once"); *again.MessageId != *first.MessageId {
+		t.Errorf("the duplicate has id %s, want %s", *again.MessageId, *first.MessageId)
+	}
+	if next := publish(after, "twice"); *next.SequenceNumber <= *first.SequenceNumber {
+		t.Errorf("sequence number %s after %s", *next.SequenceNumber, *first.SequenceNumber)
+	}
+	if got := after.receive(ordered, 0); len(got) != 2 {
+		t.Errorf("%d messages in the FIFO queue, want 2", len(got))
+	}
+	for _, body := range []string{`{"kind":"other"}`, `{"kind":"wanted"}`} {
+		done[*sns.PublishOutput](k.fixture)(c.Publish(k.ctx, &sns.PublishInput{TopicArn: &topic, Message: &body}))
+	}
+	if got := after.receive(q, 0); len(got) != 1 || *got[0].Body != `{"kind":"wanted"}` {
+		t.Errorf("received %v, want what the filter lets pass", got)
+	}
+	done[*sns.ConfirmSubscriptionOutput](k.fixture)(c.ConfirmSubscription(k.ctx, &sns.ConfirmSubscriptionInput{
+		TopicArn: &topic, Token: &token[1],
+	}))
+	again := after.crashed()
+	after.same(again, "topics")
+	done[*sns.DeleteTopicOutput](k.fixture)(clientOf(again).DeleteTopic(k.ctx, &sns.DeleteTopicInput{TopicArn: &topic}))
+	last := again.crashed()
+	if n := len(last.server.SNS().Topics()); n != 1 {
+		t.Errorf("%d topics after a deletion, want 1", n)
 	}
 }
 

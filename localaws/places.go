@@ -194,7 +194,7 @@ func (p *places) close() {
 		s.cloudwatch.Close()
 	}
 	for _, s := range all {
-		s.sns.Reset()
+		s.sns.Close()
 		s.sqs.Close()
 	}
 }

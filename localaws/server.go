@@ -206,6 +206,7 @@ func (s *Server) newServices(at wire.Place, source *random.Source) *services {
 	})
 	made.sns = sns.New(sns.Options{
 		Account: at.Account, Region: at.Region, Clock: s.clock, Random: source, Queues: queuesOfTopics{s},
+		Store:  s.opts.Store,
 		Logger: s.opts.Logger, Carrier: s.carrier, Leniency: s.leniency, Woken: topics.woken,
 		Others:  func() []*sns.Service { return s.othersIn(at) },
 		Missing: func(arn string) { s.places.missTopic(at, arn) },

@@ -20,6 +20,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/sns"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -69,6 +70,7 @@ type survivors struct {
 	unclear map[string]bool // a deletion that was not answered
 	next    map[string]int  // of each group: the number that is sent next
 	last    map[string]int  // of each group: the newest number whose deletion was acknowledged
+	events  map[string]bool // acknowledged publishes, by body
 }
 
 // acknowledged counts a change, and kills the server when enough were acknowledged in its life.
@@ -83,6 +85,7 @@ type life struct {
 	*survivors
 	ctx    context.Context
 	sqs    *sqs.Client
+	sns    *sns.Client
 	url    string
 	groups string
 }
@@ -92,6 +95,9 @@ func (s *survivors) live(addr string) *life {
 	return &life{
 		survivors: s, ctx: s.Context(),
 		sqs: sqs.New(sqs.Options{
+			Region: "us-east-1", BaseEndpoint: &addr, RetryMaxAttempts: 1, Credentials: keys,
+		}),
+		sns: sns.New(sns.Options{
 			Region: "us-east-1", BaseEndpoint: &addr, RetryMaxAttempts: 1, Credentials: keys,
 		}),
 		url: addr + "/000000000000/plain", groups: addr + "/000000000000/groups.fifo",
@@ -212,6 +218,69 @@ func (l *life) receiveGroups(drain bool) {
 	}
 }
 
+// create creates what the loads use.
+func (l *life) create() {
+	policy := map[string]string{"Policy": `{"Statement":{"Effect":"Allow","Principal":"*","Action":"sqs:SendMessage",` +
+		`"Resource":"*"}}`}
+	for name, attributes := range map[string]map[string]string{
+		"plain": nil, "groups.fifo": {"FifoQueue": "true"}, "fan-a": policy, "fan-b": policy,
+	} {
+		if _, err := l.sqs.CreateQueue(l.ctx, &sqs.CreateQueueInput{
+			QueueName: &name, Attributes: attributes,
+		}); err != nil {
+			l.Fatal(err)
+		}
+	}
+	topic, err := l.sns.CreateTopic(l.ctx, &sns.CreateTopicInput{Name: aws.String("events")})
+	if err != nil {
+		l.Fatal(err)
+	}
+	for _, name := range []string{"fan-a", "fan-b"} {
+		if _, err := l.sns.Subscribe(l.ctx, &sns.SubscribeInput{
+			TopicArn: topic.TopicArn, Protocol: aws.String("sqs"),
+			Endpoint:   aws.String("arn:aws:sqs:us-east-1:000000000000:" + name),
+			Attributes: map[string]string{"RawMessageDelivery": "true"},
+		}); err != nil {
+			l.Fatal(err)
+		}
+	}
+}
+
+// publish publishes until the server is gone.
+func (l *life) publish(cycle int) {
+	for n := 0; ; n++ {
+		body := fmt.Sprintf("event-%d-%d", cycle, n)
+		if _, err := l.sns.Publish(l.ctx, &sns.PublishInput{
+			TopicArn: aws.String("arn:aws:sns:us-east-1:000000000000:events"), Message: &body,
+		}); err != nil {
+			return
+		}
+		l.mu.Lock()
+		l.events[body] = true
+		l.mu.Unlock()
+		l.acknowledged()
+	}
+}
+
+// fanned receives everything of a queue of the topic.
+func (l *life) fanned(addr, name string) map[string]bool {
+	all := map[string]bool{}
+	for {
+		out, err := l.sqs.ReceiveMessage(l.ctx, &sqs.ReceiveMessageInput{
+			QueueUrl: aws.String(addr + "/000000000000/" + name), MaxNumberOfMessages: 10, VisibilityTimeout: 600,
+		})
+		if err != nil {
+			l.Fatal(err)
+		}
+		if len(out.Messages) == 0 {
+			return all
+		}
+		for _, m := range out.Messages {
+			all[*m.Body] = true
+		}
+	}
+}
+
 // advance lets what was in flight when the server was killed be visible again.
 func (l *life) advance(addr string) {
 	answer, err := http.Post(addr+"/_localaws/advance?d=31s", "", nil)
@@ -229,6 +298,7 @@ func TestLocalDataSurvivesKills(t *testing.T) {
 	s := &survivors{
 		T: t, rand: rand.New(rand.NewPCG(seed, 0)), sent: map[string]bool{}, deleted: map[string]bool{},
 		unclear: map[string]bool{}, next: map[string]int{}, last: map[string]int{},
+		events: map[string]bool{},
 	}
 	groups := []string{"a", "b", "c"}
 	for _, group := range groups {
@@ -240,15 +310,7 @@ func TestLocalDataSurvivesKills(t *testing.T) {
 		cmd, addr := servedAWS(t, "--data", dir)
 		l := s.live(addr)
 		if cycle == 0 {
-			for name, attributes := range map[string]map[string]string{
-				"plain": nil, "groups.fifo": {"FifoQueue": "true"},
-			} {
-				if _, err := l.sqs.CreateQueue(l.ctx, &sqs.CreateQueueInput{
-					QueueName: &name, Attributes: attributes,
-				}); err != nil {
-					t.Fatal(err)
-				}
-			}
+			l.create()
 		}
 		l.advance(addr)
 		s.kill = func() { _ = cmd.Process.Kill() }
@@ -257,6 +319,7 @@ func TestLocalDataSurvivesKills(t *testing.T) {
 		loads.Go(func() { l.send(cycle) })
 		loads.Go(func() { l.receive(false) })
 		loads.Go(func() { l.receiveGroups(false) })
+		loads.Go(func() { l.publish(cycle) })
 		for _, group := range groups {
 			loads.Go(func() { l.sendGroup(group) })
 		}
@@ -281,7 +344,15 @@ func TestLocalDataSurvivesKills(t *testing.T) {
 			t.Errorf("group %s: %d were acknowledged, the last one received is %d", group, s.next[group], s.last[group])
 		}
 	}
-	t.Logf("%d messages, %d deletions, groups %v", len(s.sent), len(s.deleted), s.last)
+	for _, name := range []string{"fan-a", "fan-b"} {
+		received := l.fanned(addr, name)
+		for body := range s.events {
+			if !received[body] {
+				t.Errorf("%s was acknowledged, and is not in %s", body, name)
+			}
+		}
+	}
+	t.Logf("%d messages, %d deletions, groups %v, %d events", len(s.sent), len(s.deleted), s.last, len(s.events))
 	if err := cmd.Process.Kill(); err != nil {
 		t.Error(err)
 	}

@@ -143,8 +143,8 @@ var plan = []room{
 	{
 		path: "localaws/sns",
 		ours: []string{
-			"localaws/access", "localaws/clock", "localaws/random", "localaws/sns/filter", "localaws/sns/jsontext",
-			"localaws/sqs", "localaws/wire",
+			"localaws/access", "localaws/clock", "localaws/keep", "localaws/random", "localaws/sns/filter",
+			"localaws/sns/jsontext", "localaws/sqs", "localaws/wire",
 		},
 	},
 	{path: "localaws/sns/filter", ours: []string{"localaws/sns/jsontext"}},

@@ -50,6 +50,7 @@ func (s *Service) addPermission(_ context.Context, c *wire.Call, in *AddPermissi
 	}
 	t.policy.Statement = append(slices.Clip(t.policy.Statement), permission(in, arn))
 	t.policy.given = ""
+	s.records.topic(t)
 	return &AddPermissionOutput{}, nil
 }
 

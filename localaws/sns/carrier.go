@@ -43,6 +43,12 @@ type Carrier struct {
 	working sync.WaitGroup // goroutines that deliver over HTTP
 }
 
+// atLeast makes the numbers of later topics and subscriptions larger than n.
+func (c *Carrier) atLeast(n uint64) {
+	for old := c.number.Load(); old < n && !c.number.CompareAndSwap(old, n); old = c.number.Load() {
+	}
+}
+
 // wait is a delivery's wait for its next attempt.
 type wait struct {
 	post *post

@@ -56,5 +56,7 @@ func (s *Service) confirmSubscription(_ context.Context, c *wire.Call,
 	sub.confirmed = true
 	sub.authenticated = signed
 	sub.locked = signed && strings.EqualFold(in.AuthenticateOnUnsubscribe, "true")
+	s.records.subscription(sub, true)
+	s.records.topic(t)
 	return &ConfirmSubscriptionOutput{SubscriptionArn: sub.arn}, nil
 }

@@ -46,6 +46,7 @@ func (s *Service) createTopic(_ context.Context, _ *wire.Call, in *CreateTopicIn
 	}
 	t.number = s.carrier.number.Add(1)
 	s.topics[t.arn] = t
+	s.records.topic(t)
 	s.touch(t)
 	return &CreateTopicOutput{TopicArn: t.arn}, nil
 }
@@ -74,7 +75,7 @@ func (s *Service) wishedTopic(in *CreateTopicInput) (*topic, *wire.Error) {
 	t.arn = s.place().ARN("sns", in.Name)
 	t.policy = defaultPolicy(t.arn, s.opts.Account)
 	if t.fifo {
-		t.fifoOrder = newFIFOOrder()
+		t.fifoOrder = newFIFOOrder(keptOrder{records: records{s.opts.Store}, arn: t.arn})
 	}
 	for _, name := range slices.Sorted(maps.Keys(in.Attributes)) {
 		if name == fifoTopic {

@@ -26,11 +26,18 @@ func (s *Service) deleteTopic(_ context.Context, c *wire.Call, in *DeleteTopicIn
 	if t, ok := s.topics[arn]; ok {
 		for _, sub := range t.subscriptions {
 			s.forget(sub)
+			s.records.dropSubscription(sub)
 		}
+		s.records.dropTopic(t)
 		delete(s.topics, arn)
 		t.meter.end()
 		// A subscription of this topic cannot be restored for another topic of the same name.
-		maps.DeleteFunc(s.tokens, func(_ string, sub *subscription) bool { return sub.topicARN == arn })
+		maps.DeleteFunc(s.tokens, func(_ string, sub *subscription) bool {
+			if sub.topicARN == arn {
+				s.records.dropSubscription(sub)
+			}
+			return sub.topicARN == arn
+		})
 	}
 	return &DeleteTopicOutput{}, nil
 }

@@ -93,6 +93,7 @@ func (s *Service) sendFIFO(a *recipients, m *message, key string, wanted []bool,
 	if l.take(m, key, s.opts.Clock.Now(), s.opts.Random.UUID) {
 		return nil
 	}
+	defer l.delivered()
 	return s.fanOut(a, m, wanted, baseURL)
 }
 

@@ -13,6 +13,7 @@ type fifoOrder struct {
 	sequence uint64
 	accepted map[string]*acceptance // by deduplication id within its scope
 	oldest   []*acceptance          // in order of acceptance
+	kept     keptOrder
 }
 
 // acceptance is the answer to a duplicate.
@@ -28,8 +29,8 @@ const (
 	sequenceBase     = 10_000_000_000_000_000_000
 )
 
-func newFIFOOrder() *fifoOrder {
-	return &fifoOrder{accepted: map[string]*acceptance{}}
+func newFIFOOrder(kept keptOrder) *fifoOrder {
+	return &fifoOrder{accepted: map[string]*acceptance{}, kept: kept}
 }
 
 // take gives the message its id and sequence number: new ones, or those of the message that it duplicates. The caller
@@ -37,6 +38,9 @@ func newFIFOOrder() *fifoOrder {
 func (l *fifoOrder) take(m *message, key string, now time.Time, newID func() string) (duplicate bool) {
 	for len(l.oldest) > 0 && !l.oldest[0].until.After(now) {
 		delete(l.accepted, l.oldest[0].key)
+		if l.kept.store != nil {
+			l.kept.drop(l.kept.key(l.oldest[0]))
+		}
 		l.oldest[0] = nil
 		l.oldest = l.oldest[1:]
 	}
@@ -45,10 +49,19 @@ func (l *fifoOrder) take(m *message, key string, now time.Time, newID func() str
 		return true
 	}
 	l.sequence++
+	l.kept.number(l.sequence)
 	m.id = newID()
 	m.sequence = fmt.Sprintf("%020d", sequenceBase+l.sequence)
-	a := &acceptance{key: key, id: m.id, sequence: m.sequence, until: now.Add(deduplicationFor)}
-	l.accepted[key] = a
-	l.oldest = append(l.oldest, a)
+	l.restore(&acceptance{key: key, id: m.id, sequence: m.sequence, until: now.Add(deduplicationFor)})
 	return false
 }
+
+// restore adds an acceptance that is newer than the others.
+func (l *fifoOrder) restore(a *acceptance) {
+	l.accepted[a.key] = a
+	l.oldest = append(l.oldest, a)
+}
+
+// delivered keeps the newest acceptance. It is called after the deliveries: if they were lost in a crash, the message
+// is accepted when it is sent again.
+func (l *fifoOrder) delivered() { l.kept.accepted(l.oldest[len(l.oldest)-1]) }

@@ -37,5 +37,6 @@ func (s *Service) removePermission(_ context.Context, c *wire.Call, in *RemovePe
 	}
 	t.policy.Statement = slices.Delete(slices.Clone(t.policy.Statement), at, at+1)
 	t.policy.given = ""
+	s.records.topic(t)
 	return &RemovePermissionOutput{}, nil
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/godwitmq/godwit/localaws/access"
 	"github.com/godwitmq/godwit/localaws/clock"
+	"github.com/godwitmq/godwit/localaws/keep"
 	"github.com/godwitmq/godwit/localaws/random"
 	"github.com/godwitmq/godwit/localaws/wire"
 )
@@ -29,6 +30,8 @@ type Options struct {
 	// Woken is called when a topic that nobody counts has a call; nil: nothing is counted. It may be called with the
 	// service's lock held, and must not call the service.
 	Woken func(Metered)
+	// Store is where topics and subscriptions are kept; nil: in memory alone.
+	Store keep.Store
 }
 
 // Queues is the part of SQS that SNS needs.
@@ -68,6 +71,7 @@ type Service struct {
 	carrier *Carrier
 
 	mu            sync.RWMutex
+	records       records
 	topics        map[string]*topic
 	subscriptions map[string]*subscription
 	tokens        map[string]*subscription // confirmation tokens and their subscriptions
@@ -75,11 +79,11 @@ type Service struct {
 
 // New returns a service without topics.
 func New(o Options) *Service {
-	s := &Service{opts: o, log: o.Logger, carrier: o.Carrier}
+	s := &Service{opts: o, log: o.Logger, carrier: o.Carrier, records: records{o.Store}}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
-	s.empty()
+	empty(s)
 	return s
 }
 
@@ -125,13 +129,32 @@ func Wire(where func(*wire.Call) (*Service, error)) *wire.Service {
 // Reset removes every topic and subscription, and cancels deliveries that wait for another attempt.
 func (s *Service) Reset() {
 	s.mu.Lock()
-	s.empty()
+	for _, sub := range s.subscriptions {
+		s.records.dropSubscription(sub)
+	}
+	for _, sub := range s.tokens {
+		s.records.dropSubscription(sub)
+	}
+	for _, t := range s.topics {
+		s.records.dropTopic(t)
+	}
+	empty(s)
 	s.mu.Unlock()
 	s.carrier.forget(s)
 }
 
-func (s *Service) empty() {
-	for _, sub := range s.subscriptions {
+// Close removes every topic and subscription from memory, and cancels deliveries that wait for another attempt. The
+// store keeps what it has.
+func (s *Service) Close() {
+	s.mu.Lock()
+	s.records = records{}
+	s.mu.Unlock()
+	s.Reset()
+}
+
+// empty removes everything from memory; the caller holds the lock.
+func empty(s *Service) {
+	for _, sub := range s.tokens {
 		if sub.expire != nil {
 			sub.expire()
 		}

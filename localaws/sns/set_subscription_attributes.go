@@ -46,5 +46,6 @@ func (s *Service) setSubscriptionAttributes(_ context.Context, c *wire.Call,
 		}
 	}
 	sub.settings = changed
+	s.records.subscription(sub, true)
 	return &SetSubscriptionAttributesOutput{}, nil
 }

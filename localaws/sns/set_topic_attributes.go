@@ -34,5 +34,6 @@ func (s *Service) setTopicAttributes(_ context.Context, c *wire.Call,
 	if fault := t.set(in.AttributeName, in.AttributeValue); fault != nil {
 		return nil, fault
 	}
+	s.records.topic(t)
 	return &SetTopicAttributesOutput{}, nil
 }

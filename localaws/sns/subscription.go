@@ -22,7 +22,8 @@ type subscription struct {
 	authenticated bool // ConfirmSubscription was signed, or was not needed
 	locked        bool // only signed requests may unsubscribe
 	token         string
-	expire        func() // stops the timer that removes an unconfirmed subscription
+	until         time.Time // the end of the token
+	expire        func()    // stops the timer that removes an unconfirmed subscription
 
 	settings *settings
 	free     time.Time // when the endpoint's rate limit allows the next delivery
@@ -108,6 +109,7 @@ func (s *Service) add(t *topic, sub *subscription) {
 	}
 	s.subscriptions[sub.arn] = sub
 	t.subscriptions = append(slices.Clip(t.subscriptions), sub)
+	s.records.subscription(sub, true)
 }
 
 // forget removes the subscription from the service, but not from its topic; the caller holds the lock.
@@ -122,10 +124,12 @@ func (s *Service) forget(sub *subscription) {
 // remove removes the subscription from its topic and from the service; the caller holds the lock.
 func (s *Service) remove(sub *subscription) {
 	s.forget(sub)
+	s.records.dropSubscription(sub)
 	if t, ok := s.topics[sub.topicARN]; ok {
 		t.deleted++
 		t.subscriptions = slices.DeleteFunc(slices.Clone(t.subscriptions),
 			func(x *subscription) bool { return x == sub })
+		s.records.topic(t)
 	}
 }
 
@@ -137,15 +141,29 @@ func (s *Service) newToken(sub *subscription, ended func()) {
 		sub.expire()
 	}
 	token := s.secret()
-	sub.token = token
+	sub.token, sub.until = token, s.opts.Clock.Now().Add(pendingFor)
 	s.tokens[token] = sub
-	sub.expire = s.opts.Clock.AfterFunc(pendingFor, func() {
+	s.records.subscription(sub, s.subscriptions[sub.arn] == sub)
+	awaitConfirmation(s, sub, ended)
+}
+
+// awaitConfirmation calls ended when the subscription's token has ended.
+func awaitConfirmation(s *Service, sub *subscription, ended func()) {
+	token := sub.token
+	sub.expire = s.opts.Clock.AfterFunc(sub.until.Sub(s.opts.Clock.Now()), func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if s.tokens[token] == sub {
-			delete(s.tokens, token)
-			ended()
+		if s.tokens[token] != sub {
+			return
 		}
+		delete(s.tokens, token)
+		sub.token = ""
+		if s.subscriptions[sub.arn] == sub {
+			s.records.subscription(sub, true)
+		} else {
+			s.records.dropSubscription(sub)
+		}
+		ended()
 	})
 }
 

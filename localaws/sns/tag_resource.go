@@ -43,5 +43,6 @@ func (s *Service) tagResource(_ context.Context, c *wire.Call, in *TagResourceIn
 		}
 	}
 	t.tags = tags
+	s.records.topic(t)
 	return &TagResourceOutput{}, nil
 }

@@ -33,5 +33,6 @@ func (s *Service) untagResource(_ context.Context, c *wire.Call, in *UntagResour
 	tags := maps.Clone(t.tags)
 	maps.DeleteFunc(tags, func(k, _ string) bool { return slices.Contains(in.TagKeys, k) })
 	t.tags = tags
+	s.records.topic(t)
 	return &UntagResourceOutput{}, nil
 }

@@ -19,10 +19,10 @@ type Journal struct {
 
 // The first byte of the key of a record. The queue's number follows.
 const (
-	recordMessage = 'm' // a message as it entered the queue; by the item's key
-	recordState   = 's' // the state of a message that was received; by the item's key
-	recordKnown   = 'd' // an entry of the deduplication table; by its key
-	recordNext    = 'n' // no item has had this key, or a larger one
+	recordMessage = 1 // a message as it entered the queue; by the item's key
+	recordState   = 2 // the state of a message that was received; by the item's key
+	recordKnown   = 3 // an entry of the deduplication table; by its key
+	recordNext    = 4 // no item has had this key, or a larger one
 )
 
 // journal writes the records of one queue. A nil journal writes nothing. The queue's lock guards it.
