@@ -4,7 +4,7 @@ package driver
 type Difference struct {
 	Kind    DifferenceKind
 	Channel Channel // of the specification
-	// Resource is what it is: queue, dead letters, topic, subscription, tier.
+	// Resource is what it is: queue, dead letters, topic, subscription, tier, or the bucket of the backend's [Store].
 	Resource string
 	Name     string // the service's name of the resource
 	// Attribute is what differs, by the service's name; "": the resource as a whole. A tag is "tag owner".

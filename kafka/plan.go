@@ -13,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/internal/claim"
 	"github.com/godwitmq/godwit/kafka/internal/failure"
 )
 
@@ -53,6 +54,11 @@ func (p planner) plan(ctx context.Context, specs []driver.ChannelSpec) (all []dr
 	is, err := p.read(ctx, slices.Compact(names))
 	if err != nil {
 		return nil, err
+	}
+	if p.b.o.Store != nil && len(specs) > 0 && specs[0].Mode == driver.Declare {
+		if all, err = claim.Plan(ctx, p.b.o.Store, specs[0].Channel); err != nil {
+			return nil, fmt.Errorf("the store of large messages: %w", err)
+		}
 	}
 	seen := map[[2]string]bool{} // a topic is part of several specifications
 	for _, s := range specs {

@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/internal/claim"
 )
 
 // plansAtOnce is how many channels are compared at the same time, so that 300 of them take seconds.
@@ -47,9 +48,7 @@ func (p planner) plan(ctx context.Context, specs []driver.ChannelSpec) ([]driver
 	if err := b.open(); err != nil {
 		return nil, err
 	}
-	if slices.ContainsFunc(specs, func(s driver.ChannelSpec) bool {
-		return s.Channel.Exchange != "" || s.Mode == driver.Declare
-	}) {
+	if slices.ContainsFunc(specs, func(s driver.ChannelSpec) bool { return s.Channel.Exchange != "" || declares(s) }) {
 		id, err := b.account.whoami(ctx)
 		if err != nil {
 			return nil, err
@@ -73,6 +72,13 @@ func (p planner) plan(ctx context.Context, specs []driver.ChannelSpec) ([]driver
 		return nil, err
 	}
 	var all []driver.Difference
+	if i := slices.IndexFunc(specs, declares); i >= 0 && b.apart.store != nil {
+		differ, err := claim.Plan(ctx, b.apart.store, specs[i].Channel)
+		if err != nil {
+			return nil, fmt.Errorf("the store of large bodies: %w", err)
+		}
+		all = differ
+	}
 	seen := map[[3]string]bool{} // a topic is part of several specifications
 	for _, d := range slices.Concat(found...) {
 		key := [3]string{d.Resource, d.Name, d.Attribute}
@@ -83,6 +89,9 @@ func (p planner) plan(ctx context.Context, specs []driver.ChannelSpec) ([]driver
 	}
 	return all, nil
 }
+
+// declares reports whether a specification is compared with everything that an owner changes.
+func declares(s driver.ChannelSpec) bool { return s.Mode == driver.Declare }
 
 // readTopics reads the topic of each exchange once, with its subscriptions if a queue may have one.
 func (p planner) readTopics(ctx context.Context, specs []driver.ChannelSpec) error {
@@ -199,6 +208,9 @@ func (p planner) withSubscription(all []driver.Difference, s driver.ChannelSpec,
 	})
 }
 
+// mappedNote is the note of what the backend was told to use.
+const mappedNote = "Options.Names maps the channel to it, and Godwit never changes it"
+
 // slowly is the note of what SNS does late.
 const slowly = "SNS may take 15 minutes until all messages are filtered so"
 
@@ -207,7 +219,7 @@ func (p planner) mapped(ctx context.Context, s driver.ChannelSpec) (all []driver
 	foreign := func(resource, name, text string) {
 		all = append(all, driver.Difference{
 			Kind: driver.DiffersForeign, Channel: s.Channel, Resource: resource, Name: name,
-			Note: text + ": Options.Names maps it, so change it where it is declared",
+			Note: text + ": " + mappedNote,
 		})
 	}
 	r, _ := p.b.mapped(s.Channel)
@@ -237,6 +249,10 @@ func (p planner) topic(ctx context.Context, s driver.ChannelSpec, t *plannedTopi
 		return nil, err
 	}
 	d := driver.Difference{Channel: exchange(s.Channel), Resource: aTopic, Name: name}
+	if r, foreign := p.b.mapped(exchange(s.Channel)); foreign && t == nil {
+		d.Kind, d.Name, d.Note = driver.DiffersForeign, r.Topic, "it does not exist: "+mappedNote
+		return []driver.Difference{d}, nil
+	}
 	if t == nil {
 		if s.Mode == driver.Declare {
 			other := exchange(s.Channel)
@@ -550,6 +566,11 @@ func errorOf(s driver.ChannelSpec, differ []driver.Difference) error {
 		what := d.Resource + " " + d.Name
 		if d.Resource == aDeadQueue {
 			what = "queue " + d.Name
+		}
+		if d.Kind == driver.DiffersForeign {
+			class = driver.NotFound // Verify meets only a mapped topic that does not exist
+			errs = append(errs, fmt.Errorf("channel %s: %s: %s", s.Channel, what, d.Note))
+			continue
 		}
 		if d.Kind == driver.DiffersMissing {
 			class = driver.NotFound

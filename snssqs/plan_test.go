@@ -251,3 +251,20 @@ func TestWanted(t *testing.T) {
 		}
 	})
 }
+
+// A channel of a mapped topic that does not exist is an error that says so, also when it is only verified.
+func TestPlanOfAMappedTopic(t *testing.T) {
+	inWorld(t, localaws.Options{}, func(w *world) {
+		b := w.open(snssqs.Options{Names: map[string]snssqs.Resource{"wishlist_events.*": {Topic: "legacy"}}})
+		s := owner(audit)
+		s.Mode = driver.Verify
+		err := b.Ensure(w.Context(), s)
+		if driver.ClassOf(err) != driver.NotFound || !strings.Contains(err.Error(), "topic legacy: it does not exist") {
+			t.Errorf("verify: %v, of class %s", err, driver.ClassOf(err))
+		}
+		all, err := b.Operations().Plan(w.Context(), []driver.ChannelSpec{declared(audit)})
+		if err != nil || len(all) != 1 || all[0].Kind != driver.DiffersForeign || all[0].Name != "legacy" {
+			t.Errorf("plan: %+v, %v", all, err)
+		}
+	})
+}

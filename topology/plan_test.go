@@ -87,7 +87,7 @@ func TestApply(t *testing.T) {
 	inWorld(t, func(w *world) {
 		s := shop(t)
 		c := w.plan(s)
-		if !c.Drift() || c.Same != 0 || len(c.Steps) != 2+5*2+3 {
+		if !c.Drift() || c.Same != 0 || len(c.Steps) != 1+2+5*2+3 || c.Steps[0].Resource != "bucket" {
 			t.Errorf("the first plan: %d the same, %q", c.Same, lines(c.Steps))
 		}
 		var told []topology.Step
