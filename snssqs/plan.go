@@ -232,7 +232,7 @@ func (p planner) mapped(ctx context.Context, s driver.ChannelSpec) (all []driver
 	q, err := p.b.queueOf(ctx, s.Channel)
 	if driver.ClassOf(err) == driver.NotFound && err != nil {
 		foreign(aQueue, r.Queue, "it does not exist")
-		return all, nil
+		return all, ignore(err, driver.NotFound)
 	}
 	if err != nil || !s.Owner {
 		return nil, err

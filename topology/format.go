@@ -23,7 +23,7 @@ func Format(s *Spec) []byte {
 // nodeOf is a value as YAML; false: it is not set.
 func nodeOf(v reflect.Value) (n *yaml.Node, set bool) {
 	n = &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str"}
-	if d, ok := v.Interface().(time.Duration); ok {
+	if d, ok := reflect.TypeAssert[time.Duration](v); ok {
 		n.Value = short(d, "0s")
 		return n, d != 0
 	}

@@ -107,8 +107,9 @@ func TestTopologyOnKafka(t *testing.T) {
 		{text, exitWrong, "because Kafka removes none", []string{"plan"}},
 		{strings.ReplaceAll(text, "replication: 1", "replication: 9"), exitWrong, "replace", []string{"plan"}},
 		{
-			strings.ReplaceAll(text, "replication: 1", "replication: 9") + "exchanges: {e: {}}", exitFailed,
-			"new topics are to have 9 replicas", []string{"plan"},
+			strings.ReplaceAll(text, "replication: 1", "replication: 9") + "exchanges: {e: {}}",
+			exitFailed, "new topics are to have 9 replicas",
+			[]string{"plan"},
 		},
 		{text, exitDone, "0 resources", []string{"topology", "destroy"}},
 		{text, exitDone, "are deleted", []string{"topology", "destroy", "--untagged", "orders,orders@dlq", "--yes"}},
