@@ -1,6 +1,8 @@
 package topology
 
 import (
+	"crypto/sha256"
+	"fmt"
 	"maps"
 	"regexp"
 	"slices"
@@ -51,13 +53,7 @@ func cloudFormationOf(resource string) string {
 // letters. Resources are kept when the stack is deleted, because they have messages. The backend is snssqs; it makes no
 // request.
 func CloudFormation(b godwit.Backend, s *Spec) ([]byte, error) {
-	id := func(resource, name string) string {
-		words := strings.Split(identifier(resource, name, s.Namespace), "_")
-		for i, w := range words {
-			words[i] = strings.ToUpper(w[:min(1, len(w))]) + w[min(1, len(w)):]
-		}
-		return strings.Join(words, "")
-	}
+	id := func(resource, name string) string { return logicalID(s, resource, name) }
 	wanted, err := s.wanted(b, func(resource, name string) string {
 		if resource == "topic" {
 			return "${" + id(resource, name) + "}"
@@ -101,6 +97,9 @@ func CloudFormation(b godwit.Backend, s *Spec) ([]byte, error) {
 			one["DeletionPolicy"], one["UpdateReplacePolicy"] = "Retain", "Retain"
 			addAlarms(s, resources, r.Channel.String(), name, r.Resource == "dead letters")
 		}
+		if resources[name] != nil {
+			return nil, fmt.Errorf("topology: two resources have the name %s in the template: rename a channel", name)
+		}
 		resources[name] = one
 	}
 	return indented(object{
@@ -108,6 +107,29 @@ func CloudFormation(b godwit.Backend, s *Spec) ([]byte, error) {
 		"Description":              "Channels of Godwit, topology " + s.name(),
 		"Resources":                resources,
 	})
+}
+
+// logicalID is the name of a resource in a template, of letters and digits: Orders, OrdersDlq, WishesMobile. A name
+// from which other characters are left out gets a part of its hash. It never changes, because CloudFormation would
+// replace the resource.
+func logicalID(s *Spec, resource, name string) string {
+	name = strings.TrimSuffix(strings.TrimPrefix(name, s.Namespace+"---"), orderedSuffix)
+	var id strings.Builder
+	whole := true
+	for _, word := range strings.Split(name, "--") {
+		for _, half := range strings.FieldsFunc(word, func(r rune) bool { return r == '_' || r == '-' }) {
+			id.WriteString(strings.ToUpper(half[:1]) + half[1:])
+			whole = whole && half == word
+		}
+		whole = whole && word == strings.ToLower(word)
+	}
+	if !whole {
+		fmt.Fprintf(&id, "X%.4x", sha256.Sum256([]byte(name)))
+	}
+	if resource == "topic" {
+		id.WriteString("ExchangeTopic")
+	}
+	return id.String()
 }
 
 func policyResource(resource, name string, policy any) object {

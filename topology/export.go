@@ -28,16 +28,6 @@ func (s *Spec) wanted(b godwit.Backend, address func(resource, name string) stri
 	return do.Wanted(specs, address)
 }
 
-// identifier is a name of letters, digits and '_' for a resource: orders, orders_dlq, wishes_mobile.
-func identifier(resource, name, namespace string) string {
-	name = strings.TrimPrefix(name, namespace+"---")
-	name = strings.TrimSuffix(name, orderedSuffix)
-	if resource == "topic" {
-		name += "--topic"
-	}
-	return strings.NewReplacer("--", "__", "-", "_").Replace(name)
-}
-
 // indented is a value as JSON in lines. Policies have '<' and '&', which are not escaped.
 func indented(v any) ([]byte, error) {
 	var text bytes.Buffer

@@ -62,9 +62,39 @@ func TestTerraformImports(t *testing.T) {
 				t.Errorf("an import of %+v", i)
 			}
 		}
-		if i := config.Import[0]; i.To != "aws_sns_topic.ledger__topic" ||
+		if i := config.Import[0]; i.To != "aws_sns_topic.ledger" ||
 			i.ID != "arn:aws:sns:us-east-1:000000000000:prod---ledger.fifo" {
 			t.Errorf("the first import is %+v", i)
+		}
+	})
+}
+
+// Names that differ only in what a form leaves out stay different.
+func TestExportsOfSimilarNames(t *testing.T) {
+	inWorld(t, func(w *world) {
+		s := &topology.Spec{Exchanges: map[string]topology.Exchange{"ab": {}}, Channels: map[string]topology.Channel{}}
+		for _, name := range []string{"a-b", "a_b", "aB", "AB", "1ab", "ab.topic", "ab.dlq-1", "ab.dlq1"} {
+			s.Channels[name] = topology.Channel{}
+		}
+		text, err := topology.CloudFormation(w.b, s)
+		if n := strings.Count(string(text), `"AWS::SQS::Queue"`); err != nil || n != 16 {
+			t.Errorf("%d queues in a template, %v", n, err)
+		}
+		if text, err = topology.Terraform(w.b, s, nil); err != nil {
+			t.Fatal(err)
+		}
+		var config struct{ Resource map[string]map[string]any }
+		if err := json.Unmarshal(text, &config); err != nil || len(config.Resource["aws_sqs_queue"]) != 16 {
+			t.Errorf("%d queues in a configuration, %v", len(config.Resource["aws_sqs_queue"]), err)
+		}
+		nodes := map[string]bool{}
+		for line := range strings.Lines(topology.Mermaid(s)) {
+			if node, _, found := strings.Cut(strings.TrimSpace(line), "["); found && !strings.Contains(node, " ") {
+				nodes[node] = true
+			}
+		}
+		if len(nodes) != 8 {
+			t.Errorf("%d queues in a picture: %v", len(nodes), nodes)
 		}
 	})
 }

@@ -11,7 +11,7 @@ import (
 func Mermaid(s *Spec) string {
 	var b strings.Builder
 	b.WriteString("flowchart LR\n")
-	node := func(name string) string { return identifier("", strings.ReplaceAll(name, ".", "--"), "") }
+	node := strings.NewReplacer(".", "__", "_", "_u", "-", "_h").Replace // different names stay different
 	for _, name := range s.ExchangeNames() {
 		fmt.Fprintf(&b, "  %s_exchange{{%s}}\n", node(name), quoted(name, s.Exchanges[name].Ordered, ""))
 	}

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/godwitmq/godwit"
 	"github.com/godwitmq/godwit/driver"
@@ -51,9 +52,8 @@ func terraformOf(resource string) string {
 // provider hashicorp/aws. existing are the channels of a catalog that exist already: they get import blocks, but for
 // subscriptions, whose ids only SNS knows. The backend is snssqs; it makes no request.
 func Terraform(b godwit.Backend, s *Spec, existing []driver.ChannelInfo) ([]byte, error) {
-	id := func(resource, name string) string { return identifier(resource, name, s.Namespace) }
 	wanted, err := s.wanted(b, func(resource, name string) string {
-		return "${" + terraformOf(resource) + "." + id(resource, name) + ".arn}"
+		return "${" + terraformOf(resource) + "." + terraformName(s, name) + ".arn}"
 	})
 	if err != nil {
 		return nil, err
@@ -67,7 +67,7 @@ func Terraform(b godwit.Backend, s *Spec, existing []driver.ChannelInfo) ([]byte
 	}
 	types, imports := terraformTypes(), []object{}
 	for _, r := range wanted {
-		kind, name, one := terraformOf(r.Resource), id(r.Resource, r.Name), object{}
+		kind, name, one := terraformOf(r.Resource), terraformName(s, r.Name), object{}
 		for _, key := range slices.Sorted(maps.Keys(r.Attributes)) {
 			if key == "Policy" {
 				owner := map[string]string{"aws_sqs_queue": "queue_url", "aws_sns_topic": "arn"}[kind]
@@ -111,10 +111,20 @@ func Terraform(b godwit.Backend, s *Spec, existing []driver.ChannelInfo) ([]byte
 	return indented(config)
 }
 
+// terraformName is the name of a resource in the configuration: orders, orders--dlq, wishes--mobile. It begins with no
+// digit.
+func terraformName(s *Spec, name string) string {
+	name = strings.TrimSuffix(strings.TrimPrefix(name, s.Namespace+"---"), orderedSuffix)
+	if name[0] >= '0' && name[0] <= '9' {
+		return "_" + name
+	}
+	return name
+}
+
 // interpolation is what Terraform replaces in a text, and ours is an address that is meant so.
 var (
 	interpolation = regexp.MustCompile(`[$%]\{[^}]*\}?`)
-	ours          = regexp.MustCompile(`^\$\{aws_(sqs_queue|sns_topic)\.\w+\.arn\}$`)
+	ours          = regexp.MustCompile(`^\$\{aws_(sqs_queue|sns_topic)\.[\w-]+\.arn\}$`)
 )
 
 // escaped is a text in which Terraform replaces only our addresses.
