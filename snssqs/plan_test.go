@@ -162,7 +162,9 @@ func TestConsumersLeaveWhatIsDeclared(t *testing.T) {
 			}
 			w.differ("after a consumer's start", nil, s)
 		}
-		for _, part := range []string{"DelaySeconds is", "FilterPolicy is", "topology=shop", "RedrivePolicy is"} {
+		for _, part := range []string{
+			"DelaySeconds of queue", "FilterPolicy of subscription", "topology=shop", "RedrivePolicy of queue",
+		} {
 			if n := strings.Count(log.String(), part); n != 1 {
 				w.Errorf("the log says %d times %q:\n%s", n, part, &log)
 			}

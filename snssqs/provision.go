@@ -195,13 +195,18 @@ func (b *Backend) declared(ctx context.Context, s driver.ChannelSpec, topology s
 		return s
 	}
 	differ, err := planner{b: b}.plan(ctx, []driver.ChannelSpec{s})
-	switch said := errorOf(s, differ); {
+	var said []string
+	for _, d := range differ {
+		said = append(said, fmt.Sprintf("%s of %s %s is %q, and the options ask for %q", d.Attribute, d.Resource,
+			d.Name, d.From, d.To))
+	}
+	switch {
 	case err != nil:
 		b.log.Warn("the channel cannot be compared with its topology", "channel", s.Channel.String(), "error", err)
-	case said != nil:
+	case len(said) > 0:
 		b.log.Warn("the consumer's options differ from what a topology has declared, which stays: change one of them, or "+
 			"set Provision to ProvisionDeclare", "channel", s.Channel.String(), "topology", topology,
-			"differences", said.Error())
+			"differences", strings.Join(said, "; "))
 	}
 	return s
 }
