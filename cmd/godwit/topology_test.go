@@ -112,6 +112,7 @@ func TestTopologyOnKafka(t *testing.T) {
 			[]string{"plan"},
 		},
 		{text, exitDone, "0 resources", []string{"topology", "destroy"}},
+		{text, exitFailed, "only the resources of SNS and SQS", []string{"topology", "export", "--as", "terraform"}},
 		{text, exitDone, "are deleted", []string{"topology", "destroy", "--untagged", "orders,orders@dlq", "--yes"}},
 	} {
 		var out, errOut bytes.Buffer
@@ -119,5 +120,10 @@ func TestTopologyOnKafka(t *testing.T) {
 		if all := out.String() + errOut.String(); status != one.want || !strings.Contains(all, one.has) {
 			t.Fatalf("%q: status %d, want %d and %q\n%s", one.args, status, one.want, one.has, all)
 		}
+	}
+	var out, errOut bytes.Buffer
+	status := run(t.Context(), []string{"topology", "ls", "--namespace", "prod"}, &out, &errOut)
+	if status != exitDone || !strings.HasPrefix(out.String(), "OWNER") {
+		t.Errorf("topology ls: status %d\n%s%s", status, &out, &errOut)
 	}
 }
