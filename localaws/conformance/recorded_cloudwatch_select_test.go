@@ -49,7 +49,7 @@ func (m *metrics) selected(q string) ([]string, error) {
 	return all, err
 }
 
-func TestRecordedSelection(t *testing.T) {
+func TestCloudWatchRecordedSelection(t *testing.T) {
 	runMetrics(t, "a sum by group of statistics that were put", func(m *metrics) {
 		m.put(types.MetricDatum{
 			MetricName: aws.String("ApiResponse"), Timestamp: &m.start,
@@ -149,7 +149,7 @@ func TestRecordedSelection(t *testing.T) {
 }
 
 // Whatever needs anomaly detection is refused by name.
-func TestAnomalyDetectionIsRefused(t *testing.T) {
+func TestCloudWatchAnomalyDetection(t *testing.T) {
 	runMetrics(t, "an alarm, a band and a detector", func(m *metrics) {
 		in := &cloudwatch.PutMetricAlarmInput{
 			AlarmName: aws.String(m.name("a")), EvaluationPeriods: aws.Int32(1), ThresholdMetricId: aws.String("band"),

@@ -12,7 +12,7 @@ import (
 
 // AWS counts the points of a range before it rounds the start (AWS's page of GetMetricStatistics: at most 1,440 points;
 // 24 hours of minutes are 1,440 whatever the second at which they start).
-func TestRecordedMetricStatisticsCount(t *testing.T) {
+func TestCloudWatchRecordedCount(t *testing.T) {
 	read := func(m *metrics, length time.Duration) error {
 		start := m.start.Add(-25*time.Hour + 17*time.Second)
 		_, err := m.c.GetMetricStatistics(m.ctx, &cloudwatch.GetMetricStatisticsInput{
@@ -34,7 +34,7 @@ func TestRecordedMetricStatisticsCount(t *testing.T) {
 
 // The status of an error is that of the query protocol only for clients that ask for it (smithy.io, "AWS query
 // compatible": x-amzn-query-mode; the status of the error in the model is 400).
-func TestRecordedMissingAlarmStatus(t *testing.T) {
+func TestCloudWatchRecordedStatus(t *testing.T) {
 	for _, c := range []struct {
 		name, mode string
 		status     int

@@ -26,7 +26,7 @@ func (w *world) elsewhere(q *string) (other *sqs.Client, there *string) {
 	return other, there
 }
 
-func TestRecordedQueueURLOfARegion(t *testing.T) {
+func TestURLsOfRegions(t *testing.T) {
 	run(t, "queues of one name in two regions have two URLs, each for its region only", func(w *world) {
 		here := w.queue("q", nil)
 		other, there := w.elsewhere(here)
@@ -58,7 +58,7 @@ func TestRecordedQueueURLOfARegion(t *testing.T) {
 }
 
 // The forms of URLs of AWS (standard and legacy) and of LocalStack (its configuration SQS_ENDPOINT_STRATEGY).
-func TestRecordedQueueURLForms(t *testing.T) {
+func TestFormsOfURLs(t *testing.T) {
 	run(t, "a URL in each form", func(w *world) {
 		here := w.queue("q", nil)
 		other, there := w.elsewhere(here)
@@ -89,7 +89,7 @@ func TestRecordedQueueURLForms(t *testing.T) {
 }
 
 // SenderId is the id of the user (AWS's page of ReceiveMessage), which GetCallerIdentity tells.
-func TestRecordedSender(t *testing.T) {
+func TestSenderIsTheCaller(t *testing.T) {
 	run(t, "the sender is the caller", func(w *world) {
 		q := w.queue("q", nil)
 		w.send(q, "x")
