@@ -2,12 +2,20 @@ package console_test
 
 import (
 	"context"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/godwitmq/godwit"
 	"github.com/godwitmq/godwit/console"
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/driver/memdriver"
+	"github.com/godwitmq/godwit/ops"
 )
 
 // told is a backend whose counts are told by the test.
@@ -94,4 +102,84 @@ func TestCosts(t *testing.T) {
 		w.says(page, "$864.00", "$86.40", "3.0", "c-bars", "Messages are about to expire: 92 %", "13 d of 14 d")
 		w.says(w.get("/"), "the oldest message waits for 13 d, and 15 min are tolerated")
 	})
+}
+
+// A process that is the console's own shows its handlers, the stack of a stuck one, and what a key blocks.
+func TestWorkersAndTenants(t *testing.T) {
+	own, err := ops.NewWorkers(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inWorld(t, &console.Options{}, func(w *world) {
+		w.says(w.get("/workers"), "No process reports", "--workers")
+		w.says(w.get("/tenants"), "No process reports")
+		w.says(w.get("/channel/orders"), "No process with consumers")
+	})
+	inWorld(t, &console.Options{Own: own}, func(w *world) {
+		c, err := godwit.NewConsumer(w.Context(), w.local, "events.audit", &godwit.ConsumerOptions{
+			Ordered: true, Concurrency: 1, ProcessingTimeout: time.Minute, Hooks: own.Hooks("events.audit"),
+			Logger: slog.New(slog.DiscardHandler),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, key := range []string{"slow", "quick", "other"} {
+			w.send(driver.Channel{Exchange: "events", Ordered: true},
+				driver.Message{OrderKey: key, Body: []byte(key)})
+		}
+		ctx, stop := context.WithCancel(w.Context())
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			_, _ = c.Run(ctx, func(ctx context.Context, d *godwit.Delivery) error {
+				if string(d.Body) == "slow" {
+					<-ctx.Done()
+				}
+				return ctx.Err()
+			})
+		}()
+		time.Sleep(45 * time.Second)
+		w.says(w.get("/workers"), "c-lanes", "1 handler of 1 used more than half", "TestWorkersAndTenants",
+			"key slow", "Processing")
+		w.says(w.get("/tenants"), "c-bars", "events.audit slow", `<span class="tag">slow</span> for 45 s`)
+		w.get("/")
+		time.Sleep(time.Second)
+		w.says(w.get("/channel/events.audit"), "p99")
+		stop()
+		<-ended
+	})
+}
+
+// The processes of a list are asked over HTTP; one that does not answer is named.
+func TestProcesses(t *testing.T) {
+	workers, err := ops.NewWorkers(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	workers.Hooks("orders")
+	server := httptest.NewServer(workers)
+	defer server.Close()
+	gone := httptest.NewServer(nil)
+	gone.Close()
+	list := filepath.Join(t.TempDir(), "list")
+	if err := os.WriteFile(list, []byte(gone.Listener.Addr().String()+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b, err := memdriver.Open(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := console.New(b, &console.Options{Workers: []string{server.Listener.Addr().String() + "/workers",
+		"@" + list}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close(context.Background())
+	w := &world{T: t, b: b, c: c, as: &http.Header{}}
+	w.says(w.get("/workers"), "not made yet", gone.Listener.Addr().String()+" does not report")
+	for _, wrong := range []string{"@" + list + "x", "ftp://x", "http://", "%"} {
+		if _, err := console.New(b, &console.Options{Workers: []string{wrong}}); err == nil {
+			t.Errorf("%q is allowed", wrong)
+		}
+	}
 }

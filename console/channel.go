@@ -172,6 +172,7 @@ func (d *channelData) draw(r *request, seen *ops.View, w *ops.Watched) {
 			})}},
 		}.SVG()
 	}
+	d.Times = handlerTimes(r.Context(), c.processes, d.Name, seen.At, step)
 	d.Rates = chart.Lines{
 		Label: "messages a second", Step: step, End: seen.At.UTC(), Width: 600, Unit: chart.Rate,
 		Series: []chart.Series{

@@ -23,21 +23,22 @@ var assets embed.FS
 
 // Console is the web page. It is safe for concurrent use.
 type Console struct {
-	o       Options
-	b       driver.Backend
-	log     *slog.Logger
-	guard   *guard
-	handler http.Handler
-	pages   *template.Template
-	watch   *watch
-	runs    *runs.Registry
-	audit   *runs.Log
-	scans   *scans
-	pauses  pauses
-	estate  estate
-	streams chan struct{} // a place for each open stream
-	folder  string
-	ours    bool // the folder is temporary
+	o         Options
+	b         driver.Backend
+	log       *slog.Logger
+	guard     *guard
+	handler   http.Handler
+	pages     *template.Template
+	watch     *watch
+	runs      *runs.Registry
+	audit     *runs.Log
+	scans     *scans
+	pauses    pauses
+	estate    estate
+	processes *processes
+	streams   chan struct{} // a place for each open stream
+	folder    string
+	ours      bool // the folder is temporary
 
 	ctx  context.Context //nolint:containedctx // of the streams; Close ends it
 	stop context.CancelFunc
@@ -61,6 +62,9 @@ func New(b driver.Backend, o *Options) (*Console, error) {
 	}
 	var err error
 	if c.guard, err = newGuard(&c.o); err != nil {
+		return nil, err
+	}
+	if c.processes, err = newProcesses(&c.o); err != nil {
 		return nil, err
 	}
 	sampler, err := ops.NewSampler(b, &ops.SamplerOptions{
@@ -165,6 +169,8 @@ func routes() []route {
 		{pattern: "POST /local/{what}", needs: LevelAct, action: localAction},
 		{pattern: "GET /map", needs: LevelFigures, page: mapPage},
 		{pattern: "GET /costs", needs: LevelFigures, page: costsPage},
+		{pattern: "GET /workers", needs: LevelFigures, page: workersPage},
+		{pattern: "GET /tenants", needs: LevelFigures, page: tenantsPage},
 		{pattern: "GET /style.css", needs: LevelFigures, file: asset("text/css; charset=utf-8")},
 		{pattern: "GET /script.js", needs: LevelFigures, file: asset("text/javascript; charset=utf-8")},
 	}

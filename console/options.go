@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"net/netip"
 	"time"
+
+	"github.com/godwitmq/godwit/ops"
 )
 
 // Options are the options of a Console. The zero value serves figures to this machine.
@@ -34,6 +36,11 @@ type Options struct {
 	// History is a file that keeps the charts of the last six hours. Set it so that a restart does not lose them; the
 	// console then looks at the channels also while nobody watches. "": none.
 	History string
+	// Workers are the addresses at which processes serve ops.Workers, such as 10.0.0.7:8080/workers. A name of DNS
+	// stands for all of its addresses, and @FILE for those in a file. Set them to see running handlers. Empty: none.
+	Workers []string
+	// Own is what the consumers of this process report. Set it if the console is part of their process. nil: nothing.
+	Own *ops.Workers
 	// Interval is how often every channel is looked at. Change it if charts need more or less detail. 0: 10 s.
 	Interval time.Duration
 	// Requests is how many requests a minute the looks may cost. Lower it if the account's limits or prices matter. 0:

@@ -20,6 +20,7 @@ func newPages(c *Console) (*template.Template, error) {
 	return template.New("").Funcs(template.FuncMap{
 		"url": c.url, "count": count, "rate": rate, "span": span, "size": size, "plain": plain, "stamp": stamp,
 		"clock": clock, "plural": plural, "percent": percent, "title": title, "age": age, "dollars": dollars,
+		"took":     took,
 		"count64":  func(n int) string { return count(int64(n)) },
 		"size64":   func(n int) string { return size(int64(n)) },
 		"plural64": func(n int, one string) string { return plural(int64(n), one) },
@@ -182,4 +183,17 @@ func dollars(v float64) string {
 		return fmt.Sprintf("$%.2f", v)
 	}
 	return "$" + count(int64(math.Round(v)))
+}
+
+// took is the time of a handler.
+func took(d time.Duration) string {
+	switch {
+	case d < 0:
+		return unknown
+	case d < time.Millisecond:
+		return "<1 ms"
+	case d < 10*time.Second:
+		return fmt.Sprintf("%d ms", d/time.Millisecond)
+	}
+	return span(d)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -20,6 +21,9 @@ var (
 	chromium = flag.String("chromium", "", "the program Chromium; without it, the tests that need it are skipped")
 	shots    = flag.String("screenshots", "", "the folder for screenshots; \"\": none are taken")
 )
+
+// leaves are the errors of a look at a page that is left for another one meanwhile.
+var leaves = regexp.MustCompile("navigated|Cannot find context")
 
 // patience is how long a condition of a page is waited for.
 const patience = time.Minute
@@ -100,8 +104,13 @@ func (b *tab) until(condition string) {
 	b.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, patience)
 	defer cancel()
-	if _, err := chromedp.Run(ctx, chromedp.Poll[bool](condition, chromedp.WithPollingInterval(20*time.Millisecond),
-		chromedp.WithPollingTimeout(0))); err != nil {
+	poll := chromedp.Poll[bool](condition, chromedp.WithPollingInterval(20*time.Millisecond),
+		chromedp.WithPollingTimeout(0))
+	_, err := chromedp.Run(ctx, poll)
+	for err != nil && ctx.Err() == nil && leaves.MatchString(err.Error()) {
+		_, err = chromedp.Run(ctx, poll)
+	}
+	if err != nil {
 		b.Fatalf("%s: %v\nthe page says:\n%.2000s", condition, err, b.text())
 	}
 }

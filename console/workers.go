@@ -1,0 +1,375 @@
+package console
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"html/template"
+	"io"
+	"math"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/godwitmq/godwit/console/internal/chart"
+	"github.com/godwitmq/godwit/ops"
+)
+
+const (
+	// reportMost bounds the report of one process, and reportTakes the time of all.
+	reportMost  = 16 << 20
+	reportTakes = 2 * time.Second
+	// reportFresh is how old reports may be.
+	reportFresh = time.Second
+	// processesMost bounds the processes that are asked: a name of DNS may have many addresses.
+	processesMost = 200
+	// lanesMost is how many running handlers the picture has.
+	lanesMost = 60
+	// tenantsMost is how many tenants the picture has.
+	tenantsMost = 10
+)
+
+// processes asks the processes that report what their consumers hold.
+type processes struct {
+	addresses []string
+	own       *ops.Workers
+	client    *http.Client
+	busy      chan struct{} // has an element while somebody asks
+	at        time.Time
+	reports   []ops.WorkersReport
+	problems  []error
+}
+
+// newProcesses reads the list of addresses, some of which may be files of others.
+func newProcesses(o *Options) (*processes, error) {
+	p := &processes{
+		own: o.Own, busy: make(chan struct{}, 1),
+		client: &http.Client{
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+	}
+	for _, address := range o.Workers {
+		file, isFile := strings.CutPrefix(address, "@")
+		if !isFile {
+			p.addresses = append(p.addresses, address)
+			continue
+		}
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return nil, fmt.Errorf("console: read the addresses of workers: %w", err)
+		}
+		p.addresses = append(p.addresses, strings.Fields(string(text))...)
+	}
+	for i, address := range p.addresses {
+		if !strings.Contains(address, "://") {
+			p.addresses[i] = "http://" + address
+		}
+		if u, err := url.Parse(p.addresses[i]); err != nil || u.Hostname() == "" || u.Scheme != "http" &&
+			u.Scheme != "https" {
+			return nil, fmt.Errorf("console: Options.Workers has %q: use an address such as 10.0.0.7:8080/workers",
+				address)
+		}
+	}
+	return p, nil
+}
+
+// none reports whether no process can report.
+func (p *processes) none() bool { return p.own == nil && len(p.addresses) == 0 }
+
+// ask returns the reports, and which processes did not report.
+func (p *processes) ask(ctx context.Context) ([]ops.WorkersReport, []error) {
+	select {
+	case p.busy <- struct{}{}:
+		defer func() { <-p.busy }()
+	case <-ctx.Done():
+		return nil, []error{context.Cause(ctx)}
+	}
+	if time.Since(p.at) < reportFresh {
+		return p.reports, p.problems
+	}
+	ctx, cancel := context.WithTimeout(ctx, reportTakes)
+	defer cancel()
+	var reports []ops.WorkersReport
+	var problems []error
+	if p.own != nil {
+		reports = append(reports, p.own.Report(true))
+	}
+	var mu sync.Mutex
+	var asking sync.WaitGroup
+	for _, u := range p.resolve(ctx) {
+		asking.Go(func() {
+			r, err := p.one(ctx, u)
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				problems = append(problems, fmt.Errorf("%s does not report: %w", u.Host, err))
+				return
+			}
+			reports = append(reports, *r)
+		})
+	}
+	asking.Wait()
+	slices.SortFunc(reports, func(a, b ops.WorkersReport) int {
+		return cmp.Or(cmp.Compare(a.Host, b.Host), cmp.Compare(a.PID, b.PID))
+	})
+	slices.SortFunc(problems, func(a, b error) int { return cmp.Compare(a.Error(), b.Error()) })
+	p.at, p.reports, p.problems = time.Now(), reports, problems
+	return reports, problems
+}
+
+// resolve returns an address for each process: a name of DNS has one for each of its addresses.
+func (p *processes) resolve(ctx context.Context) (all []*url.URL) {
+	for _, address := range p.addresses {
+		u, err := url.Parse(address)
+		if err != nil {
+			continue // New has parsed it
+		}
+		q := u.Query()
+		q.Set("stacks", "")
+		u.RawQuery = q.Encode()
+		hosts, err := net.DefaultResolver.LookupHost(ctx, u.Hostname())
+		if err != nil || u.Scheme == "https" || len(hosts) < 2 { // a certificate is of the name
+			all = append(all, u)
+			continue
+		}
+		for _, host := range hosts {
+			one := *u
+			if one.Host = host; u.Port() != "" {
+				one.Host = net.JoinHostPort(host, u.Port())
+			}
+			all = append(all, &one)
+		}
+	}
+	return all[:min(len(all), processesMost)]
+}
+
+// one asks one process.
+func (p *processes) one(ctx context.Context, u *url.URL) (*ops.WorkersReport, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := p.client.Do(r)
+	if err != nil {
+		return nil, err
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("it answers with %s", answer.Status)
+	}
+	text, err := io.ReadAll(io.LimitReader(answer.Body, reportMost+1))
+	if err != nil {
+		return nil, err
+	}
+	var report ops.WorkersReport
+	if len(text) > reportMost {
+		return nil, errors.New("its report is too large")
+	}
+	return &report, json.Unmarshal(text, &report)
+}
+
+// workRow is a consumer of a process.
+type workRow struct {
+	ops.ConsumerWork
+	Process, Href string
+	Rate          float64
+	P50, P95, P99 time.Duration // negative: unknown
+}
+
+// stuckRow is a handler that has used more than half of its time.
+type stuckRow struct {
+	ops.RunningHandler
+	Channel, Process string
+	Age              time.Duration
+	Beyond           bool
+}
+
+// workersData is what the page of workers shows.
+type workersData struct {
+	None     bool
+	Problems []error
+	Rows     []workRow
+	Lanes    template.HTML
+	Stuck    []stuckRow
+	Running  int
+	Left     int // handlers that are not in the picture
+	Bodies   bool
+}
+
+// workersPage shows the running handlers of the processes that report.
+func workersPage(r *request) (*view, error) {
+	d := &workersData{None: r.c.processes.none(), Bodies: r.may >= LevelBodies}
+	reports, problems := r.c.processes.ask(r.Context())
+	d.Problems = problems
+	lanes := chart.Lanes{Label: "running handlers by age against their timeout", Width: 1180}
+	now := time.Now()
+	for _, report := range reports {
+		process := fmt.Sprintf("%s %d", report.Host, report.PID)
+		for _, c := range report.Consumers {
+			row := workRow{ConsumerWork: c, Process: process, Href: r.c.url("channel", c.Channel)}
+			row.Rate, row.P50, row.P95, row.P99 = paceOf(c.Ends, now)
+			d.Rows = append(d.Rows, row)
+			for _, h := range c.Running {
+				d.Running++
+				age := max(0, now.Sub(h.Since))
+				if c.Timeout > 0 && age > c.Timeout/2 {
+					d.Stuck = append(d.Stuck, stuckRow{h, c.Channel, process, age, age > c.Timeout})
+				}
+			}
+		}
+	}
+	d.Left = drawLanes(&lanes, reports, now)
+	if len(lanes.Rows) > 0 {
+		d.Lanes = lanes.SVG()
+	}
+	slices.SortStableFunc(d.Stuck, func(a, b stuckRow) int { return cmp.Compare(b.Age, a.Age) })
+	return &view{
+		title: "Workers", name: "workers", nav: "workers", data: d, live: []string{"workers-state", "workers-list"},
+	}, nil
+}
+
+// drawLanes adds a lane for each running handler, those that have used most of their time first.
+func drawLanes(to *chart.Lanes, reports []ops.WorkersReport, now time.Time) (left int) {
+	for _, report := range reports {
+		for _, c := range report.Consumers {
+			for _, h := range c.Running {
+				label := c.Channel + " " + cmp.Or(h.OrderKey, h.Tenant, h.ID)
+				to.Rows = append(to.Rows, chart.Lane{Label: label, Age: max(0, now.Sub(h.Since)), Timeout: c.Timeout})
+			}
+		}
+	}
+	share := func(l chart.Lane) float64 { return l.Age.Seconds() / max(1, l.Timeout.Seconds()) }
+	slices.SortStableFunc(to.Rows, func(a, b chart.Lane) int { return cmp.Compare(share(b), share(a)) })
+	left = max(0, len(to.Rows)-lanesMost)
+	to.Rows = to.Rows[:len(to.Rows)-left]
+	return left
+}
+
+// paceOf returns handlers a second, and the times within which half, 95 and 99 percent of them ended.
+func paceOf(ends []ops.HandlerEnd, now time.Time) (rate float64, p50, p95, p99 time.Duration) {
+	if len(ends) == 0 {
+		return -1, -1, -1, -1
+	}
+	took := make([]time.Duration, len(ends))
+	for i := range ends {
+		took[i] = ends[i].Took
+	}
+	slices.Sort(took)
+	at := func(share float64) time.Duration { return took[int(share*float64(len(took)-1))] }
+	over := max(time.Second, now.Sub(ends[0].At))
+	return float64(len(ends)) / over.Seconds(), at(0.5), at(0.95), at(0.99)
+}
+
+// handlerTimes draws the times of the handlers of a channel; "": no process reports them.
+func handlerTimes(ctx context.Context, p *processes, channel string, at time.Time, step time.Duration) template.HTML {
+	if p.none() {
+		return ""
+	}
+	reports, _ := p.ask(ctx)
+	var ends []ops.HandlerEnd
+	reported := false
+	for _, r := range reports {
+		for i := range r.Consumers {
+			if r.Consumers[i].Channel == channel {
+				reported = true
+				ends = append(ends, r.Consumers[i].Ends...)
+			}
+		}
+	}
+	if !reported {
+		return ""
+	}
+	took := make([][]time.Duration, chartPoints)
+	for i := range ends {
+		if back := int(at.Sub(ends[i].At) / step); back >= 0 && back < chartPoints {
+			took[chartPoints-1-back] = append(took[chartPoints-1-back], ends[i].Took)
+		}
+	}
+	c := chart.Lines{Label: "times of handlers", Step: step, End: at.UTC(), Width: 600, Unit: chart.Seconds}
+	for _, s := range []struct {
+		name  string
+		share float64
+	}{{"p50", 0.5}, {"p95", 0.95}, {"p99", 0.99}} {
+		values := make([]float64, chartPoints)
+		for i := range took {
+			if values[i] = math.NaN(); len(took[i]) > 0 {
+				slices.Sort(took[i])
+				values[i] = took[i][int(s.share*float64(len(took[i])-1))].Seconds()
+			}
+		}
+		c.Series = append(c.Series, chart.Series{Name: s.name, Values: values})
+	}
+	return c.SVG()
+}
+
+// waitRow is a key or a channel that waits, and what blocks it.
+type waitRow struct {
+	Channel, Href, Process string
+	Waiting, Lanes         int
+	Blocked                time.Duration
+	By                     []ops.RunningHandler
+}
+
+// tenantsData is what the page of tenants and keys shows.
+type tenantsData struct {
+	None     bool
+	Problems []error
+	Loudest  template.HTML
+	Ends     int
+	Waits    []waitRow
+}
+
+// tenantsPage shows the tenants and keys with most handler time, and what blocks those that wait.
+func tenantsPage(r *request) (*view, error) {
+	d := &tenantsData{None: r.c.processes.none()}
+	reports, problems := r.c.processes.ask(r.Context())
+	d.Problems = problems
+	now := time.Now()
+	spent := map[string]time.Duration{}
+	for _, report := range reports {
+		for _, c := range report.Consumers {
+			for _, e := range c.Ends {
+				d.Ends++
+				if name := cmp.Or(e.Tenant, e.OrderKey); name != "" {
+					spent[c.Channel+" "+name] += e.Took
+				}
+			}
+			row := waitRow{
+				Channel: c.Channel, Href: r.c.url("channel", c.Channel),
+				Process: fmt.Sprintf("%s %d", report.Host, report.PID),
+				Waiting: c.Waiting, Lanes: c.Lanes, Blocked: c.Blocked,
+			}
+			for _, h := range c.Running {
+				if name := cmp.Or(h.Tenant, h.OrderKey); name != "" {
+					spent[c.Channel+" "+name] += max(0, now.Sub(h.Since))
+				}
+				if h.OrderKey != "" && len(row.By) < 5 {
+					row.By = append(row.By, h)
+				}
+			}
+			if c.Blocked > 0 || c.Waiting > 0 {
+				d.Waits = append(d.Waits, row)
+			}
+		}
+	}
+	slices.SortStableFunc(d.Waits, func(a, b waitRow) int { return cmp.Compare(b.Blocked, a.Blocked) })
+	bars := chart.Bars{Label: "handler time by tenant or key", Unit: chart.Seconds, Width: 1180}
+	for name, took := range spent {
+		bars.Rows = append(bars.Rows, chart.Bar{Label: name, Value: took.Seconds()})
+	}
+	slices.SortFunc(bars.Rows, func(a, b chart.Bar) int {
+		return cmp.Or(cmp.Compare(b.Value, a.Value), cmp.Compare(a.Label, b.Label))
+	})
+	if bars.Rows = bars.Rows[:min(len(bars.Rows), tenantsMost)]; len(bars.Rows) > 0 {
+		d.Loudest = bars.SVG()
+	}
+	return &view{title: "Tenants and keys", name: "tenants", nav: "tenants", data: d,
+		live: []string{"tenants-state"}}, nil
+}
