@@ -1,7 +1,6 @@
 package console
 
 import (
-	"errors"
 	"fmt"
 	"html/template"
 	"slices"
@@ -10,7 +9,6 @@ import (
 	"time"
 
 	"github.com/godwitmq/godwit/console/internal/chart"
-	"github.com/godwitmq/godwit/console/internal/runs"
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/ops"
 	"github.com/godwitmq/godwit/ops/describe"
@@ -136,6 +134,8 @@ func (d *channelData) describe(c *Console, seen *ops.View) {
 func (d *channelData) draw(r *request, seen *ops.View, w *ops.Watched) {
 	c := r.c
 	one := newRow(c, w)
+	history := c.watch.sampler.History(w.Channel)
+	one.Sent, one.Done = lately(history, seen.At, one.Sent, one.Done)
 	d.Row, d.At = &one, seen.At
 	width := time.Hour
 	for _, s := range spans() {
@@ -148,7 +148,6 @@ func (d *channelData) draw(r *request, seen *ops.View, w *ops.Watched) {
 	}
 	d.flow(c, w)
 	step := width / chartPoints
-	history := c.watch.sampler.History(w.Channel)
 	values := func(value func(s *ops.Sample) float64) []float64 {
 		return steps(history, seen.At, step, chartPoints, value)
 	}
@@ -188,8 +187,8 @@ func (d *channelData) flow(c *Console, w *ops.Watched) {
 		return
 	}
 	f := chart.Flow{
-		Label: d.Name + ", the last five minutes", Window: 5 * time.Minute,
-		Sent: w.Sent, Started: -1, Done: w.Done, Retried: -1, Rejected: -1,
+		Label: d.Name + ", the last five minutes", Window: flowOver,
+		Sent: d.Row.Sent, Started: -1, Done: d.Row.Done, Retried: -1, Rejected: -1,
 		Waiting: float64(w.Waiting), Running: float64(w.InFlight), Delayed: float64(w.Delayed),
 		Dead:        float64(w.DeadLetters),
 		WaitingHref: c.url("channel", d.Name, "messages"), DeadHref: d.Tabs.Dead,
@@ -254,18 +253,4 @@ func (p *pauses) now(channel string, seen bool) bool {
 		return seen
 	}
 	return note.paused
-}
-
-// change makes a small change at once. The audit log has it before and after.
-func (c *Console) change(r *request, action, channel, what string, do func() error) error {
-	e := runs.Entry{At: time.Now(), By: r.name, Action: action, Channel: channel, What: what, Result: "started"}
-	if err := c.audit.Add(e); err != nil {
-		return err
-	}
-	err := do()
-	e.At, e.Result = time.Now(), string(runs.Done)
-	if err != nil {
-		e.Result = "failed: " + err.Error()
-	}
-	return errors.Join(err, c.audit.Add(e))
 }

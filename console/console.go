@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/godwitmq/godwit/console/internal/runs"
 	"github.com/godwitmq/godwit/driver"
@@ -120,6 +121,20 @@ func (c *Console) closeFolder() error {
 		return nil
 	}
 	return os.RemoveAll(c.folder)
+}
+
+// change makes a small change at once. The audit log has it before and after.
+func (c *Console) change(r *request, action, channel, what string, do func() error) error {
+	e := runs.Entry{At: time.Now(), By: r.name, Action: action, Channel: channel, What: what, Result: "started"}
+	if err := c.audit.Add(e); err != nil {
+		return err
+	}
+	err := do()
+	e.At, e.Result = time.Now(), string(runs.Done)
+	if err != nil {
+		e.Result = "failed: " + err.Error()
+	}
+	return errors.Join(err, c.audit.Add(e))
 }
 
 // mux is the routes, with the style sheet and the script.

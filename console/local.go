@@ -14,8 +14,8 @@ type localBar struct {
 	Channel  string // that a message is sent to, unless another is chosen
 }
 
-// localBar returns the bar; nil: there is none.
-func (r *request) localBar() *localBar {
+// localBarOf returns the bar; nil: there is none.
+func localBarOf(r *request) *localBar {
 	l := r.c.o.Local
 	if l == nil || r.may < LevelAct {
 		return nil

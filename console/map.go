@@ -69,6 +69,9 @@ type mapped struct {
 func (m *mapped) add(w *ops.Watched) {
 	m.queues++
 	name := w.Channel.String()
+	recent := *w
+	recent.Sent, recent.Done = lately(m.c.watch.sampler.History(w.Channel), m.seen.At, w.Sent, w.Done)
+	w = &recent
 	one := newRow(m.c, w)
 	class := ""
 	if one.Bad {

@@ -47,7 +47,7 @@ type messageData struct {
 // messagePage shows the life of a message.
 func messagePage(r *request) (*view, error) {
 	c, name, id := r.c, r.PathValue("name"), r.PathValue("id")
-	e, err := r.entry(name, id)
+	e, err := entryOf(r, name, id)
 	if err != nil {
 		return nil, err
 	}
@@ -152,8 +152,8 @@ func kindOf(kind string) string {
 	return kind
 }
 
-// entry looks up a message.
-func (r *request) entry(name, id string) (*ops.Entry, error) {
+// entryOf looks up a message.
+func entryOf(r *request, name, id string) (*ops.Entry, error) {
 	info, err := ops.Find(r.Context(), r.c.b, name)
 	if err != nil {
 		return nil, err
@@ -210,7 +210,7 @@ func bodyFile(w http.ResponseWriter, r *request) error {
 			err: errors.New("parts of bodies are hidden here"),
 		}
 	}
-	e, err := r.entry(r.PathValue("name"), r.PathValue("id"))
+	e, err := entryOf(r, r.PathValue("name"), r.PathValue("id"))
 	if err != nil {
 		return err
 	}

@@ -287,7 +287,9 @@ func (one *row) draw(c *Console, at time.Time) {
 	}
 	one.Strip = chart.Strip{Label: one.Name, Age: one.old, Tolerance: limit}.SVG()
 	const step, points = time.Minute, 60
-	waits := steps(c.watch.sampler.History(one.ch), at, step, points,
+	history := c.watch.sampler.History(one.ch)
+	one.Sent, one.Done = lately(history, at, one.Sent, one.Done)
+	waits := steps(history, at, step, points,
 		func(s *ops.Sample) float64 { return float64(s.Waiting) })
 	one.Spark = chart.Sparkline{Label: one.Name + ", waiting in the last hour", Values: waits, Step: step,
 		End: at}.SVG()
@@ -311,4 +313,29 @@ func steps(samples []ops.Sample, end time.Time, step time.Duration, n int,
 		}
 	}
 	return values
+}
+
+// flowOver is the time of which rates are the mean where the last look has none yet.
+const flowOver = 5 * time.Minute
+
+// lately returns rates, or where they are unknown their means of the last minutes, as a restart has kept them.
+func lately(samples []ops.Sample, at time.Time, sent, done float64) (float64, float64) {
+	mean := func(now float64, value func(s *ops.Sample) float64) float64 {
+		if now >= 0 {
+			return now
+		}
+		sum, n := 0.0, 0
+		for i := len(samples) - 1; i >= 0 && at.Sub(samples[i].At) <= flowOver; i-- {
+			if v := value(&samples[i]); v >= 0 {
+				sum += v
+				n++
+			}
+		}
+		if n == 0 {
+			return -1
+		}
+		return sum / float64(n)
+	}
+	return mean(sent, func(s *ops.Sample) float64 { return s.Sent }),
+		mean(done, func(s *ops.Sample) float64 { return s.Done })
 }

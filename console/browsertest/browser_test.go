@@ -23,7 +23,7 @@ var (
 )
 
 // leaves are the errors of a look at a page that is left for another one meanwhile.
-var leaves = regexp.MustCompile("navigated|Cannot find context")
+var leaves = regexp.MustCompile("navigated|Cannot find context|No node with given id")
 
 // patience is how long a condition of a page is waited for.
 const patience = time.Minute

@@ -1,6 +1,7 @@
 package browsertest
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"strings"
@@ -148,9 +149,15 @@ func TestWithoutScript(t *testing.T) {
 	}
 	shows := func(selector, text string) {
 		t.Helper()
-		for began := time.Now(); !strings.Contains(ask(tab, chromedp.OuterHTML(selector)), text); {
-			if time.Since(began) > patience {
-				t.Fatalf("%s does not show %q: %s", selector, text, ask(tab, chromedp.OuterHTML(selector)))
+		ctx, cancel := context.WithTimeout(tab.ctx, patience)
+		defer cancel()
+		for {
+			page, err := chromedp.Run(ctx, chromedp.OuterHTML(selector))
+			switch {
+			case err == nil && strings.Contains(page, text):
+				return
+			case err != nil && !leaves.MatchString(err.Error()):
+				t.Fatalf("%s does not show %q: %v", selector, text, err)
 			}
 		}
 	}

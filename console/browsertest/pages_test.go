@@ -16,6 +16,7 @@ func TestPages(t *testing.T) {
 	b, depths := w.incidents()
 	base := w.serve(b, &console.Options{
 		Name: "shop", Level: console.LevelAct, Interval: 2 * time.Second, History: w.history(b, depths),
+		Own: w.work(),
 	})
 	tab := newTab(t, base)
 	complaints := tab.complaints()
@@ -30,8 +31,8 @@ func TestPages(t *testing.T) {
 		"now": "/", "map": "/map", "channel": "/channel/reports?span=6+h", "exchange": "/channel/wishlist_events.*",
 		"messages": "/channel/orders/messages", "dead": "/channel/orders@dlq/dead",
 		"dead-selected": "/channel/orders@dlq/dead?filter=kind:timeout", "message": message, "run": run,
-		"runs":  "/runs",
-		"costs": "/costs", "gone": "/channel/order",
+		"runs":    "/runs",
+		"workers": "/workers", "tenants": "/tenants", "costs": "/costs", "gone": "/channel/order",
 		"filter": "/channel/orders@dlq/dead?filter=" + url.QueryEscape("kind:timeout colour:red"),
 	} {
 		for _, look := range []struct {

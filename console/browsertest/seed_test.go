@@ -7,13 +7,16 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"hash/fnv"
+	"log/slog"
 	"math"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
+	"github.com/godwitmq/godwit"
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/ops"
 )
 
 // busy is a backend whose rates and ages are told, because those of the service would need hours.
@@ -97,4 +100,52 @@ func (w *world) history(b *busy, depths map[string]float64) string {
 		w.Fatal(err)
 	}
 	return file
+}
+
+// work runs a consumer some of whose handlers are slow, until the test ends, and returns its report.
+func (w *world) work() *ops.Workers {
+	w.Helper()
+	own, err := ops.NewWorkers(nil)
+	if err != nil {
+		w.Fatal(err)
+	}
+	uploads := driver.Channel{Queue: "uploads", Ordered: true}
+	w.ensure(uploads, nil)
+	c, err := godwit.NewConsumer(w.Context(), w.b, "uploads", &godwit.ConsumerOptions{
+		Ordered: true, Concurrency: 12, ProcessingTimeout: 20 * time.Second, ShutdownTimeout: 6 * time.Second,
+		Hooks: own.Hooks("uploads"), Logger: slog.New(slog.DiscardHandler), Provision: godwit.ProvisionNever,
+	})
+	if err != nil {
+		w.Fatal(err)
+	}
+	var ms []driver.Message
+	for i := range 120 {
+		ms = append(ms, driver.Message{
+			OrderKey: []string{"acme", "globex", "initech", "umbrella", "hooli", "stark", "wayne"}[i*i%7],
+			Body:     body(i),
+		})
+	}
+	w.send(uploads, ms...)
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_, _ = c.Run(ctx, func(ctx context.Context, d *godwit.Delivery) error {
+			takes := time.Duration(20+7*len(d.OrderKey)) * time.Millisecond
+			if d.OrderKey == "globex" || d.OrderKey == "hooli" {
+				takes = time.Minute // it is stuck
+			}
+			select {
+			case <-time.After(takes):
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		})
+	}()
+	w.Cleanup(func() {
+		stop()
+		<-ended
+	})
+	return own
 }
