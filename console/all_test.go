@@ -169,8 +169,10 @@ func TestProcesses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := console.New(b, &console.Options{Workers: []string{server.Listener.Addr().String() + "/workers",
-		"@" + list}})
+	c, err := console.New(b, &console.Options{Workers: []string{
+		server.Listener.Addr().String() + "/workers",
+		"@" + list,
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}

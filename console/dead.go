@@ -212,8 +212,10 @@ func deadPage(r *request) (*view, error) {
 		}
 	}
 	return &view{
-		title: name, name: "dead", nav: "now", data: d, live: []string{"dead-state", "dead-heat", "dead-groups",
-			"dead-list"},
+		title: name, name: "dead", nav: "now", data: d, live: []string{
+			"dead-state", "dead-heat", "dead-groups",
+			"dead-list",
+		},
 	}, nil
 }
 
@@ -234,8 +236,10 @@ func (d *deadData) groups(r *request) error {
 			break
 		}
 		g := &shown.Groups[i]
-		one := groupRow{Group: g.Group, Href: r.with("filter", "group:"+g.ID),
-			Share: percent(int64(g.Count), int64(shown.Matched))}
+		one := groupRow{
+			Group: g.Group, Href: r.with("filter", "group:"+g.ID),
+			Share: percent(int64(g.Count), int64(shown.Matched)),
+		}
 		one.Selected = f != nil && f.Selection.Group == g.ID
 		if !d.Bodies {
 			one.Error = ""
@@ -291,8 +295,10 @@ func heat(r *request, s *scan, f *filter.Filter) template.HTML {
 					(sel.DiedTo.IsZero() || !to.After(sel.DiedTo))
 			}
 		}
-		h.Rows = append(h.Rows, chart.HeatRow{Label: groupName(g), Href: r.with("filter", "group:"+g.ID),
-			Cells: cells})
+		h.Rows = append(h.Rows, chart.HeatRow{
+			Label: groupName(g), Href: r.with("filter", "group:"+g.ID),
+			Cells: cells,
+		})
 	}
 	return h.SVG()
 }

@@ -188,6 +188,7 @@ type notYet string
 func (n notYet) Selects(body []byte) (bool, error) {
 	return strings.Contains(string(body), string(n)), nil
 }
+
 func (n notYet) Edit(body []byte) ([]byte, error) {
 	return []byte(strings.ReplaceAll(string(body), string(n), "mended")), nil
 }

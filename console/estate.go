@@ -65,7 +65,8 @@ func (e *estate) survey(ctx context.Context, b driver.Backend, seen *ops.View) (
 }
 
 func (e *estate) read(ctx context.Context, b driver.Backend, channels []driver.Channel,
-	wanted map[driver.Channel]bool) {
+	wanted map[driver.Channel]bool,
+) {
 	all, err := describe.All(ctx, b, func(ch driver.Channel) bool { return wanted[ch] })
 	if e.err = err; err != nil {
 		return

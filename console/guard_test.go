@@ -99,17 +99,27 @@ func TestSignIn(t *testing.T) {
 			"a wrong one": {basic("ada", "may-do-it-all-2"), 401, "sign in"},
 			"another's":   {basic("ada", "bodies-as-well"), 401, "sign in"},
 			"no password": {basic("ada", ""), 401, "sign in"},
-			"a token": {func(r *http.Request) { r.Header.Set("Authorization", "Bearer token-of-bob-1") },
-				200, "bob, bodies"},
-			"a wrong token": {func(r *http.Request) { r.Header.Set("Authorization", "Bearer token-of-bob-2") },
-				401, "sign in"},
+			"a token": {
+				func(r *http.Request) { r.Header.Set("Authorization", "Bearer token-of-bob-1") },
+				200, "bob, bodies",
+			},
+			"a wrong token": {
+				func(r *http.Request) { r.Header.Set("Authorization", "Bearer token-of-bob-2") },
+				401, "sign in",
+			},
 			"an empty token": {func(r *http.Request) { r.Header.Set("Authorization", "Bearer ") }, 401, "sign in"},
-			"the proxy": {func(r *http.Request) { r.RemoteAddr = "10.1.2.3:1"; r.Header.Set("X-User", "eve") },
-				200, "eve, figures"},
-			"a user's proxy": {func(r *http.Request) { r.RemoteAddr = "10.1.2.3:1"; r.Header.Set("X-User", "ada") },
-				200, "ada, act"},
-			"another proxy": {func(r *http.Request) { r.RemoteAddr = "11.1.2.3:1"; r.Header.Set("X-User", "ada") },
-				403, "not the trusted proxy"},
+			"the proxy": {
+				func(r *http.Request) { r.RemoteAddr = "10.1.2.3:1"; r.Header.Set("X-User", "eve") },
+				200, "eve, figures",
+			},
+			"a user's proxy": {
+				func(r *http.Request) { r.RemoteAddr = "10.1.2.3:1"; r.Header.Set("X-User", "ada") },
+				200, "ada, act",
+			},
+			"another proxy": {
+				func(r *http.Request) { r.RemoteAddr = "11.1.2.3:1"; r.Header.Set("X-User", "ada") },
+				403, "not the trusted proxy",
+			},
 			"a proxy as well": {func(r *http.Request) {
 				r.SetBasicAuth("ada",
 					"may-do-it-all-1")

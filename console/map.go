@@ -115,8 +115,10 @@ func (m *mapped) feed(w *ops.Watched, name string) {
 			m.drawn = map[string]bool{}
 		}
 		m.drawn[exchange] = true
-		n := chart.Node{ID: exchange, Kind: chart.Exchange, Label: w.Channel.Exchange,
-			Href: m.c.url("channel", exchange)}
+		n := chart.Node{
+			ID: exchange, Kind: chart.Exchange, Label: w.Channel.Exchange,
+			Href: m.c.url("channel", exchange),
+		}
 		if above != nil && above.Sent >= 0 {
 			n.Detail = rate(above.Sent) + "/s"
 		}

@@ -94,8 +94,10 @@ func messagePage(r *request) (*view, error) {
 func life(e *ops.Entry) (all []event) {
 	if o := e.Origin; o != nil {
 		for i, id := range o.Earlier {
-			all = append(all, event{What: fmt.Sprintf("died (%d)", i+1),
-				More: "as message " + id + ", and was requeued", Class: "warn"})
+			all = append(all, event{
+				What: fmt.Sprintf("died (%d)", i+1),
+				More: "as message " + id + ", and was requeued", Class: "warn",
+			})
 		}
 		if d := o.Death; !d.First.IsZero() && !d.First.Equal(d.Last) {
 			all = append(all, event{At: d.First, What: "failed first", Class: "warn"})
@@ -122,8 +124,10 @@ func life(e *ops.Entry) (all []event) {
 		}
 	}
 	if n := e.Received; n > 0 {
-		all = append(all, event{What: "received " + times(n), More: "an upper bound on its attempts here",
-			Class: "plain"})
+		all = append(all, event{
+			What: "received " + times(n), More: "an upper bound on its attempts here",
+			Class: "plain",
+		})
 	}
 	if !e.LeaseEnds.IsZero() && e.LeaseEnds.After(time.Now()) {
 		all = append(all, event{At: e.LeaseEnds, What: "lease ends", More: "a consumer holds it", Class: "plain"})

@@ -67,8 +67,10 @@ func TestEscapes(t *testing.T) {
 	inWorld(t, &console.Options{}, func(w *world) {
 		w.kill(driver.Death{Error: evil + "\u202egnp.exe", Kind: "<b>kind</b>", Consumer: evil}, evil,
 			"\x00\x1b[31mbinary\xff")
-		for _, path := range []string{deadPath, deadPath + "?filter=all", "/channel/orders@dlq/messages", "/",
-			"/runs"} {
+		for _, path := range []string{
+			deadPath, deadPath + "?filter=all", "/channel/orders@dlq/messages", "/",
+			"/runs",
+		} {
 			page := w.get(path)
 			w.silent(page, "<script>alert", "<img", "<b>kind", "\u202e", "\x1b")
 		}
@@ -85,8 +87,10 @@ func TestEscapes(t *testing.T) {
 
 // Rules hide parts of messages everywhere: in lists, pages, downloads, edits, exports and filters.
 func TestMask(t *testing.T) {
-	o := &console.Options{Mask: console.Mask{Headers: []string{"Tenant"},
-		Paths: []string{"card.number", "items.*.price"}}}
+	o := &console.Options{Mask: console.Mask{
+		Headers: []string{"Tenant"},
+		Paths:   []string{"card.number", "items.*.price"},
+	}}
 	inWorld(t, o, func(w *world) {
 		w.kill(noStock, `{"card":{"number":"4111"},"items":[{"price":17},{"price":18,"name":"kite"}]}`,
 			"no JSON 4111")

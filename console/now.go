@@ -125,8 +125,10 @@ func nowPage(r *request) (*view, error) {
 	for _, o := range by {
 		d.Sorts = append(d.Sorts, heading{o.Name, r.with("sort", o.Key), o.Key == d.Sort, o.Number})
 	}
-	v := &view{title: "Now", name: "now", nav: "now", live: []string{"now-state", "now-list"}, data: d,
-		changed: changed}
+	v := &view{
+		title: "Now", name: "now", nav: "now", live: []string{"now-state", "now-list"}, data: d,
+		changed: changed,
+	}
 	if seen == nil {
 		v.again = 2
 		return v, nil
@@ -291,13 +293,16 @@ func (one *row) draw(c *Console, at time.Time) {
 	one.Sent, one.Done = lately(history, at, one.Sent, one.Done)
 	waits := steps(history, at, step, points,
 		func(s *ops.Sample) float64 { return float64(s.Waiting) })
-	one.Spark = chart.Sparkline{Label: one.Name + ", waiting in the last hour", Values: waits, Step: step,
-		End: at}.SVG()
+	one.Spark = chart.Sparkline{
+		Label: one.Name + ", waiting in the last hour", Values: waits, Step: step,
+		End: at,
+	}.SVG()
 }
 
 // steps puts samples into steps of time that end at a time: the largest value of each, or NaN.
 func steps(samples []ops.Sample, end time.Time, step time.Duration, n int,
-	value func(s *ops.Sample) float64) []float64 {
+	value func(s *ops.Sample) float64,
+) []float64 {
 	values := make([]float64, n)
 	for i := range values {
 		values[i] = math.NaN()

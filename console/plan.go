@@ -177,7 +177,8 @@ func editAction(r *request) (string, error) {
 	body := strings.ReplaceAll(r.PostForm.Get("body"), "\r\n", "\n") // forms have other line breaks
 	o := &ops.RequeueOptions{
 		Select: ops.Selection{IDs: []string{id}}, MaxDeaths: -1, Edit: func([]byte) ([]byte,
-			error) {
+			error,
+		) {
 			return []byte(body), nil
 		},
 		Journal: c.journal(name, ""),
@@ -258,8 +259,10 @@ func (c *Console) discarding(w *wish) (count, do runs.Work) {
 				if dry {
 					name = "would be deleted"
 				}
-				p.Lines = []runs.Line{{Name: name, Value: plainCount(r.Discarded)},
-					{Name: "looked at", Value: plainCount(r.Looked)}}
+				p.Lines = []runs.Line{
+					{Name: name, Value: plainCount(r.Discarded)},
+					{Name: "looked at", Value: plainCount(r.Looked)},
+				}
 				if r.Unread > 0 {
 					p.Lines = append(p.Lines, runs.Line{Name: "stay: cannot be read", Value: plainCount(r.Unread)})
 				}
@@ -335,8 +338,10 @@ func (c *Console) exporting(w *wish) (count, do runs.Work) {
 			Select: w.filter.Selection, Most: w.most, Receive: true,
 		})
 		p = runs.Progress{
-			Done: int64(n), Total: int64(n), Count: int64(n), Lines: []runs.Line{{Name: "written",
-				Value: plainCount(int64(n))}},
+			Done: int64(n), Total: int64(n), Count: int64(n), Lines: []runs.Line{{
+				Name:  "written",
+				Value: plainCount(int64(n)),
+			}},
 		}
 		if err = errors.Join(err, f.Close()); err != nil {
 			return p, errors.Join(err, os.Remove(f.Name()))

@@ -62,8 +62,10 @@ func runsPage(r *request) (*view, error) {
 	if len(d.Audit) > 100 && r.FormValue("all") == "" {
 		d.Audit = d.Audit[:100]
 	}
-	return &view{title: "Runs", name: "runs", nav: "runs", data: d, changed: changed,
-		live: []string{"runs-list", "runs-audit"}}, nil
+	return &view{
+		title: "Runs", name: "runs", nav: "runs", data: d, changed: changed,
+		live: []string{"runs-list", "runs-audit"},
+	}, nil
 }
 
 // runData is what the page of a run shows.

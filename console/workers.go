@@ -370,6 +370,8 @@ func tenantsPage(r *request) (*view, error) {
 	if bars.Rows = bars.Rows[:min(len(bars.Rows), tenantsMost)]; len(bars.Rows) > 0 {
 		d.Loudest = bars.SVG()
 	}
-	return &view{title: "Tenants and keys", name: "tenants", nav: "tenants", data: d,
-		live: []string{"tenants-state"}}, nil
+	return &view{
+		title: "Tenants and keys", name: "tenants", nav: "tenants", data: d,
+		live: []string{"tenants-state"},
+	}, nil
 }

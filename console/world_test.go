@@ -104,8 +104,10 @@ func (w *world) send(ch driver.Channel, ms ...driver.Message) {
 func (w *world) kill(death driver.Death, bodies ...string) {
 	w.Helper()
 	for _, body := range bodies {
-		w.send(orders, driver.Message{Body: []byte(body), Type: "order",
-			Header: []driver.Header{{Name: "tenant", Value: "globex"}}})
+		w.send(orders, driver.Message{
+			Body: []byte(body), Type: "order",
+			Header: []driver.Header{{Name: "tenant", Value: "globex"}},
+		})
 	}
 	w.each(orders, len(bodies), func(*driver.Delivery) driver.Settlement {
 		return driver.Settlement{Action: driver.Reject, Death: &death}

@@ -126,7 +126,10 @@ func TestWorkersFrom(t *testing.T) {
 		remote string
 		status int
 	}{
-		{w, "127.0.0.1:1", 200}, {w, "10.0.0.1:1", 403}, {w, "", 403}, {named, "10.0.0.1:1", 200},
+		{w, "127.0.0.1:1", 200},
+		{w, "10.0.0.1:1", 403},
+		{w, "", 403},
+		{named, "10.0.0.1:1", 200},
 		{named, "127.0.0.1:1", 403},
 	} {
 		if status, _ := askWorkers(t, c.w, c.remote, ""); status != c.status {

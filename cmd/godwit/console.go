@@ -321,7 +321,8 @@ func (e *embedded) Reset() { e.server.Reset() }
 
 // mountConsole serves a console of a server in this process, and prints its address.
 func mountConsole(listen string, server *localaws.Server, b driver.Backend, to io.Writer) (stop func() error,
-	err error) {
+	err error,
+) {
 	if listen == consoleOff {
 		return func() error { return nil }, nil
 	}

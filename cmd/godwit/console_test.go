@@ -51,8 +51,10 @@ func TestConsole(t *testing.T) {
 		running.Wait()
 		t.Fatalf("%v: %s", err, &errOut)
 	}
-	for password, want := range map[string]int{"correct-horse": http.StatusOK,
-		"battery-staple": http.StatusUnauthorized} {
+	for password, want := range map[string]int{
+		"correct-horse":  http.StatusOK,
+		"battery-staple": http.StatusUnauthorized,
+	} {
 		r, err := http.NewRequestWithContext(ctx, "GET", strings.TrimSpace(url), nil)
 		if err != nil {
 			t.Fatal(err)

@@ -16,8 +16,10 @@ import (
 func TestDemo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out, errOut bytes.Buffer
-		if status := run(t.Context(), []string{"demo", "--messages", "200", "--seed", "7", "--json", "--console",
-			"off"}, &out,
+		if status := run(t.Context(), []string{
+			"demo", "--messages", "200", "--seed", "7", "--json", "--console",
+			"off",
+		}, &out,
 			&errOut); status != exitDone {
 			t.Fatalf("status %d, want %d; errors:\n%s", status, exitDone, &errOut)
 		}

@@ -143,8 +143,10 @@ var (
 func (w *world) incidents() (*busy, map[string]float64) {
 	w.Helper()
 	one := func(name string) driver.Channel { return driver.Channel{Queue: name} }
-	for _, name := range []string{"orders", "mails", "invoices", "reports", "thumbnails", "search-index", "payouts",
-		"webhooks"} {
+	for _, name := range []string{
+		"orders", "mails", "invoices", "reports", "thumbnails", "search-index", "payouts",
+		"webhooks",
+	} {
 		w.ensure(one(name), map[string]string{"owner": "shop", "alarm-age": "900"})
 	}
 	audit := driver.Channel{Exchange: "wishlist_events", Queue: "audit_log", Ordered: true}
@@ -159,8 +161,10 @@ func (w *world) incidents() (*busy, map[string]float64) {
 	}
 	now := time.Now()
 	errors := []struct{ kind, text, typ string }{
-		{"exhausted", `insert order %d: pq: duplicate key value violates unique constraint "orders_pkey"`,
-			"order.placed"},
+		{
+			"exhausted", `insert order %d: pq: duplicate key value violates unique constraint "orders_pkey"`,
+			"order.placed",
+		},
 		{"timeout", "the handler ran for 30s, message %d", "order.placed"},
 		{"permanent", "no price for article 77%d in currency \"\"", "order.refunded"},
 		{"panic", "runtime error: index out of range [%d] with length 3", "order.placed"},
@@ -170,11 +174,15 @@ func (w *world) incidents() (*busy, map[string]float64) {
 	for i := range dead {
 		e := errors[min(3, i*i/(dead*dead/7))]
 		ms = append(ms, driver.Message{
-			Type: e.typ, Body: body(map[string]any{"order": 1000 + i, "article": "kite", "currency": "",
-				"amount": i % 90, "user": map[string]any{"name": "Ada", "mail": "ada@example.com"}}),
-			Header: []driver.Header{{Name: "tenant", Value: []string{"acme", "globex"}[i%2]},
+			Type: e.typ, Body: body(map[string]any{
+				"order": 1000 + i, "article": "kite", "currency": "",
+				"amount": i % 90, "user": map[string]any{"name": "Ada", "mail": "ada@example.com"},
+			}),
+			Header: []driver.Header{
+				{Name: "tenant", Value: []string{"acme", "globex"}[i%2]},
 				{Name: "traceparent", Value: fmt.Sprintf("00-4bf92f3577b34da6a3ce929d0e0e%04d-00f067aa0ba902b7-01",
-					i)}},
+					i)},
+			},
 		})
 	}
 	w.send(orders, ms...)
@@ -189,9 +197,11 @@ func (w *world) incidents() (*busy, map[string]float64) {
 	many := func(ch driver.Channel, n int) {
 		ms := make([]driver.Message, n)
 		for i := range ms {
-			ms[i] = driver.Message{Body: body(map[string]any{"n": i, "to": "ada@example.com"}),
+			ms[i] = driver.Message{
+				Body:       body(map[string]any{"n": i, "to": "ada@example.com"}),
 				OrderKey:   map[bool]string{true: fmt.Sprint("user-", i%20)}[ch.Ordered],
-				RoutingKey: map[bool]string{true: "MOBILE.APPLE"}[ch.Ordered]}
+				RoutingKey: map[bool]string{true: "MOBILE.APPLE"}[ch.Ordered],
+			}
 		}
 		w.send(ch, ms...)
 	}
