@@ -69,7 +69,7 @@ func New(b driver.Backend, o *Options) (*Console, error) {
 		return nil, err
 	}
 	sampler, err := ops.NewSampler(b, &ops.SamplerOptions{
-		Interval: c.o.Interval, Requests: c.o.Requests, History: c.o.History,
+		Interval: c.o.Interval, Requests: c.o.Requests, History: c.o.History, Fresh: c.o.Local != nil,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("console: %w", err)

@@ -13,7 +13,7 @@ type round struct {
 	s        *Sampler
 	rates    *rates // nil: there are none
 	infos    []driver.ChannelInfo
-	listed   time.Time // when the channels were listed; zero: not yet
+	listed   time.Time // when the channels were listed
 	counted  time.Time // when the rates were
 	err      error     // of the last list
 	ratesErr error
@@ -24,7 +24,8 @@ func (r *round) look(ctx context.Context, now time.Time) *View {
 	ctx, cancel := context.WithTimeout(ctx, roundWithin)
 	defer cancel()
 	pace := r.pace()
-	if r.listed.IsZero() || now.Sub(r.listed) >= pace.Catalog {
+	// An empty list costs one request, and the first channel is waited for.
+	if len(r.infos) == 0 || r.s.o.Fresh || now.Sub(r.listed) >= pace.Catalog {
 		r.list(ctx, now)
 		pace = r.pace()
 	}

@@ -34,6 +34,9 @@ type SamplerOptions struct {
 	// NoRates leaves the rates out. Set it on AWS if CloudWatch's price for each metric matters, or to need no
 	// permission for it.
 	NoRates bool
+	// Fresh reads the list of channels at every interval, instead of each minute or more. Set it for a server on this
+	// machine, where channels come and go and a list costs nothing.
+	Fresh bool
 	// History is a file that keeps the samples of the last six hours. It is read by NewSampler, and written each minute
 	// while somebody watches, and when nobody does any more. Set it so that a restart does not lose them. "": none.
 	History string

@@ -3,6 +3,8 @@ package ops_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -264,5 +266,39 @@ func TestSamplerOptions(t *testing.T) {
 	}
 	if _, err := ops.NewSampler(struct{ driver.Backend }{}, nil); err == nil {
 		t.Error("a backend without a catalog was accepted")
+	}
+}
+
+// The first channels are seen at the next look, and with Fresh all later ones, too.
+func TestSamplerSeesNewChannels(t *testing.T) {
+	for _, fresh := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			b, err := memdriver.Open(nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := sampler(t, b, &ops.SamplerOptions{Fresh: fresh})
+			ctx, cancel := context.WithTimeout(t.Context(), 55*time.Second)
+			defer cancel()
+			var seen []int
+			for v := range s.Watch(ctx) {
+				seen = append(seen, len(v.Channels))
+				if n := len(seen); n == 2 || n == 4 {
+					spec := driver.ChannelSpec{
+						Channel: driver.Channel{Queue: fmt.Sprintf("q%d", n)}, Owner: true, NoDeadLetters: true,
+					}
+					if err := b.Ensure(ctx, spec); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			want := []int{0, 0, 1, 1, 1, 1}
+			if fresh {
+				want = []int{0, 0, 1, 1, 2, 2}
+			}
+			if !slices.Equal(seen, want) {
+				t.Errorf("fresh %v: views of %v channels, want %v", fresh, seen, want)
+			}
+		})
 	}
 }
