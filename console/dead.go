@@ -207,9 +207,7 @@ func deadPage(r *request) (*view, error) {
 		IsQueue: !strings.HasSuffix(name, "@dlq"),
 	}
 	if l.Scan != nil {
-		if err := d.groups(r); err != nil {
-			return nil, err
-		}
+		d.groups(r)
 	}
 	return &view{
 		title: name, name: "dead", nav: "now", data: d, live: []string{
@@ -221,7 +219,7 @@ func deadPage(r *request) (*view, error) {
 
 // groups draws the heat map, and lists the groups. They are those of the whole look, so that a selection can be
 // changed; where a filter does more than select a group or a block, they are those that match.
-func (d *deadData) groups(r *request) error {
+func (d *deadData) groups(r *request) {
 	shown := d.Scan
 	f := d.Scan.Filter
 	if f != nil {
@@ -247,7 +245,6 @@ func (d *deadData) groups(r *request) error {
 		d.Groups = append(d.Groups, one)
 	}
 	d.Heat = heat(r, shown, f)
-	return nil
 }
 
 // onlyBlock reports whether a filter selects a group, or a block of time, and nothing else.

@@ -55,10 +55,10 @@ type row struct {
 }
 
 // Critical reports whether the row is critical, for the template.
-func (r *row) Critical() bool { return r.Severity == critical }
+func (one *row) Critical() bool { return one.Severity == critical }
 
 // Warning reports whether the row is a warning, for the template.
-func (r *row) Warning() bool { return r.Severity == warning }
+func (one *row) Warning() bool { return one.Severity == warning }
 
 // order is a way to sort the list.
 type order struct {
@@ -191,7 +191,7 @@ func (d *nowData) sum(rows []row) {
 // matches reports whether a name has all words.
 func matches(name, words string) bool {
 	name = strings.ToLower(name)
-	for _, word := range strings.Fields(strings.ToLower(words)) {
+	for word := range strings.FieldsSeq(strings.ToLower(words)) {
 		if !strings.Contains(name, word) {
 			return false
 		}

@@ -184,7 +184,7 @@ func bad(text string) error {
 
 // fail writes the page of an error.
 func (c *Console) fail(w http.ResponseWriter, r *request, err error) {
-	c.show(w, r, statusOf(err), c.failure(r, err))
+	c.show(w, r, statusOf(err), c.failure(err))
 }
 
 // refuse writes the page of an error that has a status.
@@ -213,7 +213,7 @@ func statusOf(err error) int {
 type failureData struct{ Title, Text, Detail, Href, Link string }
 
 // failure is the page of an error: what failed, and where it goes on.
-func (c *Console) failure(r *request, err error) *view {
+func (c *Console) failure(err error) *view {
 	d := failureData{Title: "The service did not do it", Text: err.Error()}
 	var (
 		p     *problem

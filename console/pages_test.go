@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -56,7 +57,7 @@ func TestNow(t *testing.T) {
 type hung struct {
 	driver.Backend
 	answers chan struct{}
-	fails   bool
+	fails   atomic.Bool
 }
 
 func (h *hung) Operations() driver.Operations {
@@ -68,7 +69,7 @@ func (h *hung) Operations() driver.Operations {
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
-		if h.fails {
+		if h.fails.Load() {
 			return nil, errors.New("no answer from the moon")
 		}
 		return catalog(ctx)
@@ -107,7 +108,7 @@ func TestNowWhileTheServiceHangs(t *testing.T) {
 		close(h.answers)
 		synctest.Wait()
 		w.says(w.get("/"), "The channel is within bounds")
-		h.fails = true
+		h.fails.Store(true)
 		time.Sleep(2 * time.Minute)
 		w.says(w.get("/"), "The list of channels is old", "no answer from the moon", "/channel/orders")
 	})

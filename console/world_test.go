@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -170,9 +171,7 @@ func (w *world) do(method, path string, form url.Values, edit ...func(r *http.Re
 	if form != nil {
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	}
-	for name, values := range *w.as {
-		r.Header[name] = values
-	}
+	maps.Copy(r.Header, *w.as)
 	for _, f := range edit {
 		f(r)
 	}

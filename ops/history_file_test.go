@@ -18,7 +18,7 @@ import (
 func watchFor(t *testing.T, s *ops.Sampler, d time.Duration) (last ops.View) {
 	ctx, cancel := context.WithTimeout(t.Context(), d)
 	defer cancel()
-	for last = range s.Watch(ctx) { //nolint:revive // it is the last one that matters
+	for last = range s.Watch(ctx) {
 	}
 	return last
 }
