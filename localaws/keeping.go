@@ -12,6 +12,8 @@ import (
 
 	"github.com/godwitmq/godwit/localaws/clock"
 	"github.com/godwitmq/godwit/localaws/keep"
+	"github.com/godwitmq/godwit/localaws/rest"
+	"github.com/godwitmq/godwit/localaws/s3/bucket"
 	"github.com/godwitmq/godwit/localaws/sns"
 	"github.com/godwitmq/godwit/localaws/sqs"
 	"github.com/godwitmq/godwit/localaws/wire"
@@ -38,6 +40,7 @@ type keptServer struct {
 type kept struct {
 	sqs *sqs.Kept
 	sns sns.Kept
+	s3  bucket.Kept
 }
 
 // load reads the store, sets the clock, and begins a new epoch.
@@ -47,6 +50,7 @@ func (k *keeping) load(store keep.Store, c *clock.Clock, log *slog.Logger) error
 	}
 	k.store, k.clock = store, c
 	k.kept = &kept{sqs: sqs.NewKept(sqs.Options{Clock: c, Store: store})}
+	k.kept.s3.Blob = func(size int64) (bucket.Storage, error) { return rest.Storage(size) }
 	if err := store.Load(k.add); err != nil {
 		return fmt.Errorf("localaws: Options.Store: %w", err)
 	}
@@ -65,7 +69,7 @@ func (k *keeping) add(key string, value []byte) error {
 	if key == serverRecord {
 		return json.Unmarshal(value, &k.start)
 	}
-	for _, add := range []func(string, []byte) (bool, error){k.kept.sns.Add, k.kept.sqs.Add} {
+	for _, add := range []func(string, []byte) (bool, error){k.kept.sns.Add, k.kept.s3.Add, k.kept.sqs.Add} {
 		if ok, err := add(key, value); ok || err != nil {
 			return err
 		}
@@ -84,6 +88,14 @@ func (k *keeping) restore(in func(wire.Place) *services) error {
 		kept.sqs.Restore(func(at wire.Place) *sqs.Service { return in(at).sqs }),
 		kept.sns.Restore(func(at wire.Place) *sns.Service { return in(at).sns }),
 	)
+}
+
+// buckets returns what the store had of S3.
+func (k *keeping) buckets() *bucket.Kept {
+	if k.kept == nil {
+		return nil
+	}
+	return &k.kept.s3
 }
 
 // seed returns the seed of this start: one that repeated the ids of an earlier start would give two messages one id.

@@ -18,6 +18,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	s3types "github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/aws/aws-sdk-go-v2/service/sns"
 	snstypes "github.com/aws/aws-sdk-go-v2/service/sns/types"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
@@ -470,6 +472,92 @@ func TestKeepsTopics(t *testing.T) {
 	}
 }
 
+// Buckets with their settings, objects of every size, and uploads in progress are there after a crash; what was deleted
+// is not, and takes no room.
+func TestKeepsBuckets(t *testing.T) {
+	k := newKept(t)
+	clientOf := func(k *kept) *s3.Client {
+		return s3.New(s3.Options{
+			Region: "us-east-1", BaseEndpoint: aws.String("http://aws"), RetryMaxAttempts: 1, UsePathStyle: true,
+			HTTPClient:  &http.Client{Transport: k.server.Transport()},
+			Credentials: credentials.NewStaticCredentialsProvider("key", "secret", ""),
+		})
+	}
+	c, name := clientOf(k), aws.String("a-bucket")
+	done[*s3.CreateBucketOutput](k.fixture)(c.CreateBucket(k.ctx, &s3.CreateBucketInput{Bucket: name}))
+	done[*s3.PutBucketTaggingOutput](k.fixture)(c.PutBucketTagging(k.ctx, &s3.PutBucketTaggingInput{
+		Bucket: name, Tagging: &s3types.Tagging{TagSet: []s3types.Tag{{Key: aws.String("a"), Value: aws.String("1")}}},
+	}))
+	put := func(key, body string) {
+		done[*s3.PutObjectOutput](k.fixture)(c.PutObject(k.ctx, &s3.PutObjectInput{
+			Bucket: name, Key: &key, Body: strings.NewReader(body), Metadata: map[string]string{"m": key},
+			Tagging: aws.String("t=1"),
+		}))
+	}
+	large := strings.Repeat("0123456789abcdef", 9<<16) // 9 MiB, in two pieces
+	bodies := map[string]string{"empty": "", "small": "s", "medium": strings.Repeat("m", 100_000), "large": large}
+	for key, body := range bodies {
+		put(key, body)
+	}
+	put("replaced", large)
+	put("replaced", "new")
+	put("gone", large)
+	done[*s3.DeleteObjectOutput](k.fixture)(c.DeleteObject(k.ctx,
+		&s3.DeleteObjectInput{Bucket: name, Key: aws.String("gone")}))
+	done[*s3.CopyObjectOutput](k.fixture)(c.CopyObject(k.ctx, &s3.CopyObjectInput{
+		Bucket: name, Key: aws.String("copy"), CopySource: aws.String("a-bucket/medium"),
+	}))
+	bodies["replaced"], bodies["copy"] = "new", bodies["medium"]
+	upload := done[*s3.CreateMultipartUploadOutput](k.fixture)(c.CreateMultipartUpload(k.ctx,
+		&s3.CreateMultipartUploadInput{Bucket: name, Key: aws.String("joined")})).UploadId
+	part := func(k *kept, n int32, body string) s3types.CompletedPart {
+		out := done[*s3.UploadPartOutput](k.fixture)(clientOf(k).UploadPart(k.ctx, &s3.UploadPartInput{
+			Bucket: name, Key: aws.String("joined"), UploadId: upload, PartNumber: &n, Body: strings.NewReader(body),
+		}))
+		return s3types.CompletedPart{PartNumber: &n, ETag: out.ETag, ChecksumCRC32: out.ChecksumCRC32}
+	}
+	parts := []s3types.CompletedPart{part(k, 1, large)}
+	check := func(k *kept) {
+		t.Helper()
+		for key, body := range bodies {
+			out := done[*s3.GetObjectOutput](k.fixture)(clientOf(k).GetObject(k.ctx,
+				&s3.GetObjectInput{Bucket: name, Key: &key}))
+			got, err := io.ReadAll(out.Body)
+			out.Body.Close()
+			if err != nil || string(got) != body {
+				t.Errorf("%s: %d bytes, %v, want %d", key, len(got), err, len(body))
+			}
+		}
+	}
+
+	after := k.crashed()
+	k.same(after, "buckets", "buckets/a-bucket/objects")
+	check(after)
+	c = clientOf(after)
+	parts = append(parts, part(after, 2, "end"))
+	done[*s3.CompleteMultipartUploadOutput](k.fixture)(c.CompleteMultipartUpload(k.ctx,
+		&s3.CompleteMultipartUploadInput{
+			Bucket: name, Key: aws.String("joined"), UploadId: upload,
+			MultipartUpload: &s3types.CompletedMultipartUpload{Parts: parts},
+		}))
+	bodies["joined"] = large + "end"
+	again := after.crashed()
+	after.same(again, "buckets", "buckets/a-bucket/objects")
+	check(again)
+	for key := range bodies {
+		done[*s3.DeleteObjectOutput](k.fixture)(clientOf(again).DeleteObject(k.ctx,
+			&s3.DeleteObjectInput{Bucket: name, Key: &key}))
+	}
+	done[*s3.DeleteBucketOutput](k.fixture)(clientOf(again).DeleteBucket(k.ctx, &s3.DeleteBucketInput{Bucket: name}))
+	last := again.crashed()
+	if n := len(last.server.S3().Buckets()); n != 0 {
+		t.Errorf("%d buckets after a deletion", n)
+	}
+	if files, err := filepath.Glob(filepath.Join(last.dir, "attachments", "*.value")); len(files) > 0 || err != nil {
+		t.Errorf("%d files of deleted objects, %v", len(files), err)
+	}
+}
+
 // The machine's clock went back by decades: the server's does not, so that deadlines hold, and the log says so once.
 func TestClockWentBack(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
@@ -518,6 +606,7 @@ type failing struct {
 
 func (f *failing) Load(func(string, []byte) error) error { return nil }
 func (f *failing) Write(...keep.Change)                  {}
+func (f *failing) Damaged() bool                         { return false }
 func (f *failing) Sync() error                           { return f.Failure() }
 
 func (f *failing) Failure() error {

@@ -161,6 +161,7 @@ func (s *Server) build(endpoints *sns.Endpoints) {
 	s.s3 = s3.New(s3.Options{
 		Account: s.opts.Account, Region: s.opts.Region, Clock: s.clock, Random: source,
 		Destinations: destinationsOfBuckets{s}, Logger: s.opts.Logger,
+		Store: s.opts.Store, Epoch: s.keeping.start.Epoch, Kept: s.keeping.buckets(),
 	})
 	forREST := rest.Options{
 		Account: s.opts.Account, Region: s.opts.Region, SingleRegion: s.opts.SingleRegion, Random: source,

@@ -20,6 +20,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/sns"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
@@ -71,6 +72,7 @@ type survivors struct {
 	next    map[string]int  // of each group: the number that is sent next
 	last    map[string]int  // of each group: the newest number whose deletion was acknowledged
 	events  map[string]bool // acknowledged publishes, by body
+	objects map[string]int  // the acknowledged version of each object; odd ones are above 64 KiB
 }
 
 // acknowledged counts a change, and kills the server when enough were acknowledged in its life.
@@ -86,6 +88,7 @@ type life struct {
 	ctx    context.Context
 	sqs    *sqs.Client
 	sns    *sns.Client
+	s3     *s3.Client
 	url    string
 	groups string
 }
@@ -99,6 +102,9 @@ func (s *survivors) live(addr string) *life {
 		}),
 		sns: sns.New(sns.Options{
 			Region: "us-east-1", BaseEndpoint: &addr, RetryMaxAttempts: 1, Credentials: keys,
+		}),
+		s3: s3.New(s3.Options{
+			Region: "us-east-1", BaseEndpoint: &addr, RetryMaxAttempts: 1, Credentials: keys, UsePathStyle: true,
 		}),
 		url: addr + "/000000000000/plain", groups: addr + "/000000000000/groups.fifo",
 	}
@@ -231,6 +237,9 @@ func (l *life) create() {
 			l.Fatal(err)
 		}
 	}
+	if _, err := l.s3.CreateBucket(l.ctx, &s3.CreateBucketInput{Bucket: aws.String("kept")}); err != nil {
+		l.Fatal(err)
+	}
 	topic, err := l.sns.CreateTopic(l.ctx, &sns.CreateTopicInput{Name: aws.String("events")})
 	if err != nil {
 		l.Fatal(err)
@@ -259,6 +268,47 @@ func (l *life) publish(cycle int) {
 		l.events[body] = true
 		l.mu.Unlock()
 		l.acknowledged()
+	}
+}
+
+// write writes objects again and again, until the server is gone.
+func (l *life) write(cycle int) {
+	for n := cycle * 1_000_000; ; n++ {
+		key := strconv.Itoa(n % 7)
+		if _, err := l.s3.PutObject(l.ctx, &s3.PutObjectInput{
+			Bucket: aws.String("kept"), Key: &key, Body: strings.NewReader(objectOf(n)),
+		}); err != nil {
+			return
+		}
+		l.mu.Lock()
+		l.objects[key] = n
+		l.mu.Unlock()
+		l.acknowledged()
+	}
+}
+
+// objectOf returns the content of a version of an object.
+func objectOf(n int) string {
+	return strings.Repeat(fmt.Sprintf("%010d", n), 1+n%2*7000)
+}
+
+// read checks that every object has the version that was acknowledged last, or a later one as a whole.
+func (l *life) read() {
+	for key, n := range l.objects {
+		out, err := l.s3.GetObject(l.ctx, &s3.GetObjectInput{Bucket: aws.String("kept"), Key: &key})
+		if err != nil {
+			l.Errorf("object %s: %v", key, err)
+			continue
+		}
+		body, err := io.ReadAll(out.Body)
+		out.Body.Close()
+		got := 0
+		if len(body) >= 10 {
+			got, _ = strconv.Atoi(string(body[:10]))
+		}
+		if err != nil || got < n || string(body) != objectOf(got) {
+			l.Errorf("object %s: version %d, %d bytes, %v, want %d or later", key, got, len(body), err, n)
+		}
 	}
 }
 
@@ -298,7 +348,7 @@ func TestLocalDataSurvivesKills(t *testing.T) {
 	s := &survivors{
 		T: t, rand: rand.New(rand.NewPCG(seed, 0)), sent: map[string]bool{}, deleted: map[string]bool{},
 		unclear: map[string]bool{}, next: map[string]int{}, last: map[string]int{},
-		events: map[string]bool{},
+		events: map[string]bool{}, objects: map[string]int{},
 	}
 	groups := []string{"a", "b", "c"}
 	for _, group := range groups {
@@ -320,6 +370,7 @@ func TestLocalDataSurvivesKills(t *testing.T) {
 		loads.Go(func() { l.receive(false) })
 		loads.Go(func() { l.receiveGroups(false) })
 		loads.Go(func() { l.publish(cycle) })
+		loads.Go(func() { l.write(cycle) })
 		for _, group := range groups {
 			loads.Go(func() { l.sendGroup(group) })
 		}
@@ -352,6 +403,7 @@ func TestLocalDataSurvivesKills(t *testing.T) {
 			}
 		}
 	}
+	l.read()
 	t.Logf("%d messages, %d deletions, groups %v, %d events", len(s.sent), len(s.deleted), s.last, len(s.events))
 	if err := cmd.Process.Kill(); err != nil {
 		t.Error(err)

@@ -137,9 +137,12 @@ var plan = []room{
 	{path: "localaws/rest", ours: []string{"localaws/random", "localaws/wire"}},
 	{
 		path: "localaws/s3",
-		ours: []string{"localaws/clock", "localaws/random", "localaws/rest", "localaws/s3/bucket", "localaws/wire"},
+		ours: []string{
+			"localaws/clock", "localaws/keep", "localaws/random", "localaws/rest", "localaws/s3/bucket",
+			"localaws/wire",
+		},
 	},
-	{path: "localaws/s3/bucket"},
+	{path: "localaws/s3/bucket", ours: []string{"localaws/keep"}},
 	{
 		path: "localaws/sns",
 		ours: []string{

@@ -231,6 +231,9 @@ func (s *Store) Failure() error {
 	return s.failure
 }
 
+// Damaged implements keep.Store.
+func (s *Store) Damaged() bool { return len(s.reader.all()) > 0 }
+
 // Damage returns what could not be read.
 func (s *Store) Damage() []Damage { return s.reader.all() }
 

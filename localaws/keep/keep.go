@@ -17,6 +17,9 @@ type Store interface {
 	// Sync returns when every change written before is kept, or an error if the disk does not take them now. After an
 	// error, the changes may still be kept later.
 	Sync() error
+	// Damaged reports whether records may be missing because they cannot be read. What then seems to belong to nothing
+	// is not deleted.
+	Damaged() bool
 	// Failure returns why the disk takes no changes now; nil: it does. Calls that change something are refused
 	// meanwhile.
 	Failure() error

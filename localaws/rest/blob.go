@@ -40,6 +40,26 @@ func newBlob(size int64) (*Blob, error) {
 // memoryPiece is the most that is read at once into a blob in memory.
 const memoryPiece = 4 * bufferSize
 
+// Storage returns a blob of size bytes, which WriteAt fills before anybody reads.
+func Storage(size int64) (*Blob, error) {
+	b, err := newBlob(size)
+	if err == nil && b.file == nil {
+		b.memory = b.memory[:size]
+	}
+	return b, err
+}
+
+// WriteAt fills a part of a blob of Storage.
+func (b *Blob) WriteAt(p []byte, offset int64) (int, error) {
+	if b.file != nil {
+		return b.file.WriteAt(p, offset)
+	}
+	if offset+int64(len(p)) > int64(len(b.memory)) {
+		return 0, io.ErrShortWrite
+	}
+	return copy(b.memory[offset:], p), nil
+}
+
 // room returns where the next bytes are read to: the blob itself, or scratch.
 func (b *Blob) room(scratch []byte, left int64) []byte {
 	if b.file == nil {

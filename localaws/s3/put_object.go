@@ -59,7 +59,7 @@ func (s *Service) putObject(_ context.Context, c *rest.Call, in *PutObjectInput)
 	if err != nil {
 		return nil, err
 	}
-	o.Content, o.ETag, o.Modified = bucket.Whole(got.Blob, got.Size), hex.EncodeToString(got.MD5), s.now()
+	o.Content, o.ETag, o.Modified = s.store.Whole(got.Blob, got.Size), hex.EncodeToString(got.MD5), s.now()
 	o.Checksum = bucket.Checksum{Algorithm: got.Algorithm, Type: fullObject, Value: got.Checksum}
 	if err := b.Put(o, condition, watch); err != nil {
 		return nil, refused(err)

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/godwitmq/godwit/localaws/clock"
+	"github.com/godwitmq/godwit/localaws/keep"
 	"github.com/godwitmq/godwit/localaws/random"
 	"github.com/godwitmq/godwit/localaws/rest"
 	"github.com/godwitmq/godwit/localaws/s3/bucket"
@@ -18,6 +19,10 @@ type Options struct {
 	Random       *random.Source
 	Destinations Destinations
 	Logger       *slog.Logger // nil: nothing is logged
+	// Kept is what Store has of the buckets; both are nil: in memory alone.
+	Kept  *bucket.Kept
+	Store keep.Store
+	Epoch uint32 // number of the server's start, of a Store
 }
 
 // Destinations is the part of SQS and SNS that notifications need.
@@ -50,6 +55,10 @@ func New(o Options) *Service {
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
+	if o.Store != nil {
+		o.Kept.Restore(s.store, o.Store, o.Epoch, s.log)
+		s.arm()
+	}
 	return s
 }
 
@@ -71,8 +80,9 @@ func (s *Service) Reset() {
 func (s *Service) Close() {
 	s.mu.Lock()
 	s.closed = true
+	s.sleep()
 	s.mu.Unlock()
-	s.Reset()
+	s.store.Close()
 }
 
 // Wire returns the service's actions.

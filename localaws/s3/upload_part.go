@@ -58,7 +58,7 @@ func (s *Service) uploadPart(_ context.Context, c *rest.Call, in *UploadPartInpu
 	}
 	p := &bucket.Part{
 		Number: *in.PartNumber, ETag: hex.EncodeToString(got.MD5), Modified: s.now(),
-		Content:  bucket.Whole(got.Blob, got.Size),
+		Content:  s.store.Whole(got.Blob, got.Size),
 		Checksum: bucket.Checksum{Algorithm: got.Algorithm, Value: got.Checksum}, Second: got.Second,
 	}
 	if err := b.PutPart(u.ID, p); err != nil {

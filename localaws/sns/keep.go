@@ -234,7 +234,9 @@ func (k *keptSubscription) restore(s *Service) error {
 	defer s.mu.Unlock()
 	t := s.topics[k.Topic]
 	if t == nil {
-		s.records.drop(subscriptionRecord + k.ARN)
+		if !s.records.store.Damaged() {
+			s.records.drop(subscriptionRecord + k.ARN)
+		}
 		return nil
 	}
 	set := &settings{raw: k.Raw, scope: k.Scope}
@@ -274,7 +276,9 @@ func (k *keptAcceptance) restore(s *Service) {
 	defer s.mu.Unlock()
 	t := s.topics[k.ARN]
 	if t == nil || t.fifoOrder == nil {
-		s.records.drop(acceptedRecord + k.ARN + "\x00" + k.Key)
+		if !s.records.store.Damaged() {
+			s.records.drop(acceptedRecord + k.ARN + "\x00" + k.Key)
+		}
 		return
 	}
 	t.fifoOrder.restore(&acceptance{key: k.Key, id: k.ID, sequence: k.Sequence, until: k.Until})

@@ -193,7 +193,9 @@ func (k *Kept) Restore(in func(wire.Place) *Service) error {
 		delete(k.contents, q.Number)
 	}
 	for n, c := range k.contents {
-		c.Discard(k.opts.Store, n)
+		if !k.opts.Store.Damaged() {
+			c.Discard(k.opts.Store, n)
+		}
 	}
 	slices.SortFunc(k.tasks, func(a, b keptTask) int { return b.Started.Compare(a.Started) })
 	for _, t := range k.tasks {
@@ -223,6 +225,9 @@ func (k *keptQueue) restore(s *Service, content *queue.Kept) error {
 func (k *keptTask) restore(s *Service) {
 	source := s.byARN(k.Source)
 	if source == nil {
+		if s.opts.Store.Damaged() {
+			return
+		}
 		s.opts.Store.Write(keep.Change{Key: taskRecord + k.ID})
 		return
 	}

@@ -25,6 +25,8 @@ type Bucket struct {
 	region  string
 	created time.Time
 
+	keeper *keeper // nil: nothing is kept
+
 	mu        sync.RWMutex
 	gone      bool
 	settings  *Settings // replaced as a whole

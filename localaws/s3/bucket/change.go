@@ -35,6 +35,7 @@ func (b *Bucket) apply(c Change) error {
 func (c putObject) of(b *Bucket) error {
 	c.object.Sequence = b.sequence
 	old := b.objects.put(c.object)
+	b.keeper.object(b, c.object)
 	b.bytes += c.object.Size()
 	b.dropped(old)
 	b.notice(c.object.Key)
@@ -43,6 +44,7 @@ func (c putObject) of(b *Bucket) error {
 
 func (c deleteObject) of(b *Bucket) error {
 	if old := b.objects.remove(c.key); old != nil {
+		b.keeper.dropObject(b, c.key)
 		b.dropped(old)
 		b.notice(c.key)
 	}
@@ -60,6 +62,7 @@ func (b *Bucket) dropped(o *Object) {
 func (c startUpload) of(b *Bucket) error {
 	c.upload.parts, c.upload.watch = map[int]*Part{}, b.watch(c.upload.Key)
 	b.uploads[c.upload.ID] = c.upload
+	b.keeper.upload(b, c.upload)
 	return nil
 }
 
@@ -68,6 +71,7 @@ func (c putPart) of(b *Bucket) error {
 	if u == nil {
 		return ErrNoUpload
 	}
+	b.keeper.part(b, c.upload, c.part)
 	if old := u.parts[c.part.Number]; old != nil {
 		old.Content.Release()
 	}
@@ -80,6 +84,7 @@ func (c endUpload) of(b *Bucket) error {
 	if u == nil {
 		return ErrNoUpload
 	}
+	b.keeper.dropUpload(b, u)
 	for _, p := range u.parts {
 		p.Content.Release()
 	}
@@ -89,7 +94,11 @@ func (c endUpload) of(b *Bucket) error {
 }
 
 func (c completeUpload) of(b *Bucket) error {
-	if err := (endUpload{c.id}).of(b); err != nil {
+	if b.uploads[c.id] == nil {
+		return ErrNoUpload
+	}
+	// A crash in between leaves both, and not neither.
+	if err := (putObject{c.object}).of(b); err != nil {
 		return err
 	}
 	if len(b.completed) == maxCompleted {
@@ -98,22 +107,26 @@ func (c completeUpload) of(b *Bucket) error {
 	kept := *c.object
 	kept.Content, kept.Parts = Content{}, nil
 	b.completed = append(b.completed, completed{c.id, c.request, kept})
-	return putObject{c.object}.of(b)
+	return endUpload{c.id}.of(b)
 }
 
 func (c configure) of(b *Bucket) error {
 	b.settings = c.settings
+	b.keeper.bucket(b)
 	return nil
 }
 
 func (closeBucket) of(b *Bucket) error {
 	b.gone = true
+	b.keeper.drop(bucketRecord + b.name)
 	for _, chunk := range b.objects.chunks {
 		for _, o := range chunk {
+			b.keeper.dropObject(b, o.Key)
 			o.Content.Release()
 		}
 	}
 	for _, u := range b.uploads {
+		b.keeper.dropUpload(b, u)
 		for _, p := range u.parts {
 			p.Content.Release()
 		}

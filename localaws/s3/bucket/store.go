@@ -10,6 +10,8 @@ import (
 
 // Store holds the buckets of all accounts and regions, which share their names. It is safe for concurrent use.
 type Store struct {
+	keeper *keeper // nil: nothing is kept
+
 	mu      sync.RWMutex
 	buckets map[string]*Bucket
 }
@@ -25,9 +27,14 @@ func (s *Store) Create(account, name, region string, now time.Time, set *Setting
 		return b, ErrExists
 	}
 	b := newBucket(account, name, region, now, set)
+	b.keeper = s.keeper
+	b.keeper.bucket(b)
 	s.buckets[name] = b
 	return b, nil
 }
+
+// Whole returns the content of a whole blob, and takes over its first user.
+func (s *Store) Whole(b Blob, size int64) Content { return Whole(s.keeper.blob(b, size), size) }
 
 // Bucket returns the bucket with a name, or nil.
 func (s *Store) Bucket(name string) *Bucket {
@@ -58,6 +65,14 @@ func (s *Store) Delete(name string) error {
 	}
 	delete(s.buckets, name)
 	return b.apply(closeBucket{})
+}
+
+// Close frees what is in memory. What is kept stays.
+func (s *Store) Close() {
+	if s.keeper != nil {
+		s.keeper.closed.Store(true)
+	}
+	s.Reset()
 }
 
 // Reset deletes every bucket with its content.

@@ -85,7 +85,7 @@ func (k *Kept) fill(q *Queue) {
 		it.enlist(q)
 	}
 	for key := range k.states {
-		if k.messages[key] == nil { // the record of the message cannot be read
+		if k.messages[key] == nil && !q.journal.Store.Damaged() {
 			q.journal.unset(q.journal.itemKey(recordState, key))
 		}
 	}
