@@ -23,7 +23,8 @@ const Bucket = "godwit-payloads"
 // Options of a local backend. The zero value is usable.
 type Options struct {
 	// Server are the options of the embedded server; nil: its defaults, with a random seed that [localaws.Server.Seed]
-	// returns. Set them to repeat a run by its seed, or to use another region or account.
+	// returns. Set them to repeat a run by its seed, to use another region or account, or to keep messages in a Store
+	// (package localaws/disk).
 	Server *localaws.Options
 	// Namespace is a prefix of the name of every queue and topic: prod---orders. Set it when the program under test
 	// depends on those names.
@@ -40,7 +41,8 @@ type Backend struct {
 	shared bool // the server belongs to somebody else
 }
 
-// Open starts a server in this process and opens a backend on it. Close drops its messages.
+// Open starts a server in this process and opens a backend on it. Close drops its messages, unless Options.Server has a
+// Store.
 func Open(ctx context.Context, o *Options) (*Backend, error) {
 	var opts Options
 	if o != nil {

@@ -2,7 +2,8 @@
 //
 // Its nouns: a [Server] holds the resources of all accounts and regions. A [Place] is an account in a region, with
 // services of its own. The services are models behind the wire protocols. A control is a function that observes, fails,
-// delays or drops calls. The clock is the server's own and can be advanced.
+// delays or drops calls. The clock is the server's own and can be advanced. A store (Options.Store, package
+// localaws/disk) keeps what the server acknowledges for a later server; without one, everything is in memory.
 //
 //	server, err := localaws.New(nil)
 //	defer server.Close()

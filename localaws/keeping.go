@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/godwitmq/godwit/localaws/clock"
+	"github.com/godwitmq/godwit/localaws/cloudwatch"
 	"github.com/godwitmq/godwit/localaws/keep"
 	"github.com/godwitmq/godwit/localaws/rest"
 	"github.com/godwitmq/godwit/localaws/s3/bucket"
@@ -41,6 +42,8 @@ type kept struct {
 	sqs *sqs.Kept
 	sns sns.Kept
 	s3  bucket.Kept
+
+	cloudwatch cloudwatch.Kept
 }
 
 // load reads the store, sets the clock, and begins a new epoch.
@@ -69,7 +72,9 @@ func (k *keeping) add(key string, value []byte) error {
 	if key == serverRecord {
 		return json.Unmarshal(value, &k.start)
 	}
-	for _, add := range []func(string, []byte) (bool, error){k.kept.sns.Add, k.kept.s3.Add, k.kept.sqs.Add} {
+	for _, add := range []func(string, []byte) (bool, error){
+		k.kept.sns.Add, k.kept.s3.Add, k.kept.cloudwatch.Add, k.kept.sqs.Add,
+	} {
 		if ok, err := add(key, value); ok || err != nil {
 			return err
 		}
@@ -87,6 +92,7 @@ func (k *keeping) restore(in func(wire.Place) *services) error {
 	return errors.Join(
 		kept.sqs.Restore(func(at wire.Place) *sqs.Service { return in(at).sqs }),
 		kept.sns.Restore(func(at wire.Place) *sns.Service { return in(at).sns }),
+		kept.cloudwatch.Restore(func(at wire.Place) *cloudwatch.Service { return in(at).cloudwatch }),
 	)
 }
 

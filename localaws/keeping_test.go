@@ -18,6 +18,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
+	cwtypes "github.com/aws/aws-sdk-go-v2/service/cloudwatch/types"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	s3types "github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/aws/aws-sdk-go-v2/service/sns"
@@ -25,6 +27,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/godwitmq/godwit/localaws"
 	"github.com/godwitmq/godwit/localaws/disk"
@@ -555,6 +558,71 @@ func TestKeepsBuckets(t *testing.T) {
 	}
 	if files, err := filepath.Glob(filepath.Join(last.dir, "attachments", "*.value")); len(files) > 0 || err != nil {
 		t.Errorf("%d files of deleted objects, %v", len(files), err)
+	}
+}
+
+// Metrics and alarms with their state are there after a crash; what was deleted is not.
+func TestKeepsMetricsAndAlarms(t *testing.T) {
+	k := newKept(t)
+	clientOf := func(k *kept) *cloudwatch.Client {
+		return cloudwatch.New(cloudwatch.Options{
+			Region: "us-east-1", BaseEndpoint: aws.String("http://aws"), RetryMaxAttempts: 1,
+			HTTPClient:  &http.Client{Transport: k.server.Transport()},
+			Credentials: credentials.NewStaticCredentialsProvider("key", "secret", ""),
+		})
+	}
+	c := clientOf(k)
+	for i := range 5 {
+		done[*cloudwatch.PutMetricDataOutput](k.fixture)(c.PutMetricData(k.ctx, &cloudwatch.PutMetricDataInput{
+			Namespace: aws.String("own"), MetricData: []cwtypes.MetricDatum{{
+				MetricName: aws.String("load"), Value: aws.Float64(float64(i)), Unit: cwtypes.StandardUnitPercent,
+				Dimensions:        []cwtypes.Dimension{{Name: aws.String("d"), Value: aws.String("1")}},
+				Timestamp:         aws.Time(k.server.Now().Add(-time.Duration(i) * 30 * time.Minute)),
+				StorageResolution: aws.Int32(int32(1 + i%2*59)),
+			}},
+		}))
+	}
+	for _, name := range []string{"high", "gone"} {
+		done[*cloudwatch.PutMetricAlarmOutput](k.fixture)(c.PutMetricAlarm(k.ctx, &cloudwatch.PutMetricAlarmInput{
+			AlarmName: &name, Namespace: aws.String("own"), MetricName: aws.String("load"),
+			Statistic: cwtypes.StatisticMaximum, Period: aws.Int32(60), EvaluationPeriods: aws.Int32(1),
+			Threshold: aws.Float64(3), ComparisonOperator: cwtypes.ComparisonOperatorGreaterThanThreshold,
+			Tags: []cwtypes.Tag{{Key: aws.String("a"), Value: aws.String("1")}},
+		}))
+	}
+	done[*cloudwatch.SetAlarmStateOutput](k.fixture)(c.SetAlarmState(k.ctx, &cloudwatch.SetAlarmStateInput{
+		AlarmName: aws.String("high"), StateValue: cwtypes.StateValueAlarm, StateReason: aws.String("a test"),
+	}))
+	done[*cloudwatch.DisableAlarmActionsOutput](k.fixture)(c.DisableAlarmActions(k.ctx,
+		&cloudwatch.DisableAlarmActionsInput{AlarmNames: []string{"high"}}))
+	done[*cloudwatch.DeleteAlarmsOutput](k.fixture)(c.DeleteAlarms(k.ctx,
+		&cloudwatch.DeleteAlarmsInput{AlarmNames: []string{"gone"}}))
+	read := func(k *kept) []cwtypes.Datapoint {
+		now := k.server.Now()
+		out := done[*cloudwatch.GetMetricStatisticsOutput](k.fixture)(clientOf(k).GetMetricStatistics(k.ctx,
+			&cloudwatch.GetMetricStatisticsInput{
+				Namespace: aws.String("own"), MetricName: aws.String("load"), Period: aws.Int32(3600 * 24),
+				Dimensions: []cwtypes.Dimension{{Name: aws.String("d"), Value: aws.String("1")}},
+				StartTime:  aws.Time(now.Add(-20 * time.Hour)), EndTime: aws.Time(now.Add(4 * time.Hour)),
+				Statistics: []cwtypes.Statistic{
+					cwtypes.StatisticSampleCount, cwtypes.StatisticSum, cwtypes.StatisticMaximum,
+				},
+			}))
+		for i := range out.Datapoints {
+			out.Datapoints[i].Timestamp = nil
+		}
+		return out.Datapoints
+	}
+	after := k.crashed()
+	k.same(after, "alarms")
+	ignore := cmpopts.IgnoreUnexported(cwtypes.Datapoint{})
+	before := read(k)
+	if diff := cmp.Diff(before, read(after), ignore); diff != "" || len(before) != 1 || *before[0].Sum != 10 {
+		t.Errorf("points %v (-before +after):\n%s", before, diff)
+	}
+	after.server.Reset()
+	if page := after.crashed().page("metrics"); strings.Contains(page, "load") {
+		t.Errorf("after a reset: %s", page)
 	}
 }
 

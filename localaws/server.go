@@ -215,7 +215,7 @@ func (s *Server) newServices(at wire.Place, source *random.Source) *services {
 	topics.collect = made.sns.Collect
 	made.cloudwatch = cloudwatch.New(cloudwatch.Options{
 		Account: at.Account, Region: at.Region, Clock: s.clock, Logger: s.opts.Logger,
-		Topics: topicsOfAlarms{s}, Sources: []cloudwatch.Source{queues, topics},
+		Topics: topicsOfAlarms{s}, Sources: []cloudwatch.Source{queues, topics}, Store: s.opts.Store,
 	})
 	return made
 }

@@ -123,7 +123,7 @@ var plan = []room{
 		path: "localaws/cloudwatch",
 		ours: []string{
 			"localaws/clock", "localaws/cloudwatch/alarm", "localaws/cloudwatch/expression",
-			"localaws/cloudwatch/metric", "localaws/wire",
+			"localaws/cloudwatch/metric", "localaws/keep", "localaws/wire",
 		},
 	},
 	{path: "localaws/cloudwatch/alarm"},

@@ -27,6 +27,9 @@ func (s *Service) deleteAlarms(_ context.Context, _ *wire.Call, in *DeleteAlarms
 		}
 	}
 	for _, name := range in.AlarmNames {
+		if a := s.alarms[name]; a != nil { // unless it is named twice
+			a.forget(s.opts.Store)
+		}
 		delete(s.alarms, name)
 	}
 	return &DeleteAlarmsOutput{}, nil

@@ -32,6 +32,7 @@ func (s *Service) switchActions(names []string, on bool) *wire.Error {
 	for _, name := range names {
 		if a := s.alarms[name]; a != nil {
 			a.enabled = on
+			a.keep(s.opts.Store)
 		}
 	}
 	return nil

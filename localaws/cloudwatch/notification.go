@@ -24,10 +24,13 @@ func (s *Service) change(a *metricAlarm, to alarm.State, reason, data string) *n
 	now := s.opts.Clock.Now()
 	from := a.state.value
 	a.state.value, a.state.reason, a.state.data, a.state.updated = to, reason, data, now
+	if from != to {
+		a.state.transition = now
+	}
+	a.keep(s.opts.Store)
 	if from == to {
 		return nil
 	}
-	a.state.transition = now
 	actions := map[alarm.State][]string{
 		alarm.OK: a.input.OKActions, alarm.Alarm: a.input.AlarmActions,
 		alarm.Insufficient: a.input.InsufficientDataActions,

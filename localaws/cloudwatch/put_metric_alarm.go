@@ -70,6 +70,7 @@ func (s *Service) putMetricAlarm(_ context.Context, _ *wire.Call, in *PutMetricA
 		}
 	}
 	s.alarms[in.AlarmName] = a
+	a.keep(s.opts.Store)
 	s.mu.Unlock()
 	s.watch(a)
 	return &PutMetricAlarmOutput{}, nil
@@ -89,14 +90,20 @@ func (s *Service) newAlarm(in *PutMetricAlarmInput) (*metricAlarm, *wire.Error) 
 			return nil, asValidation(fault)
 		}
 	}
-	a.rule = alarm.Rule{
+	a.rule = in.rule()
+	return a, nil
+}
+
+// rule returns the rule of a configuration that was checked.
+func (in *PutMetricAlarmInput) rule() alarm.Rule {
+	r := alarm.Rule{
 		Threshold: *in.Threshold, Comparison: alarm.Comparison(in.ComparisonOperator),
 		Periods: int(*in.EvaluationPeriods), Missing: alarm.Missing(in.TreatMissingData),
 	}
 	if in.DatapointsToAlarm != nil {
-		a.rule.ToAlarm = int(*in.DatapointsToAlarm)
+		r.ToAlarm = int(*in.DatapointsToAlarm)
 	}
-	return a, nil
+	return r
 }
 
 func (in *PutMetricAlarmInput) checkNames() *wire.Error {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/godwitmq/godwit/localaws/clock"
 	"github.com/godwitmq/godwit/localaws/cloudwatch/metric"
+	"github.com/godwitmq/godwit/localaws/keep"
 )
 
 // Options are what a Service needs. Account, Region and Clock are required.
@@ -17,6 +18,7 @@ type Options struct {
 	Topics  Topics       // nil: alarms publish nothing
 	Sources []Source     // report metrics of other services
 	Logger  *slog.Logger // nil: nothing is logged
+	Store   keep.Store   // where metrics and alarms are kept; nil: in memory alone
 }
 
 // Topics is the part of SNS that alarms need.
@@ -50,6 +52,7 @@ func New(o Options) *Service {
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
+	keepMetrics(s)
 	s.minutes.init(o.Clock, s.tick)
 	s.short.init(o.Clock, s.shortTick)
 	return s
@@ -58,6 +61,9 @@ func New(o Options) *Service {
 // Reset removes every metric and every alarm.
 func (s *Service) Reset() {
 	s.mu.Lock()
+	for _, a := range s.alarms {
+		a.forget(s.opts.Store)
+	}
 	s.alarms = map[string]*metricAlarm{}
 	s.mu.Unlock()
 	s.metrics.Reset()

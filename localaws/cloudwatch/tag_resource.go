@@ -45,5 +45,6 @@ func (s *Service) changeTags(arn string, alter func(tags map[string]string)) *wi
 		return tooMany("Tags", maxTags)
 	}
 	a.tags = tags
+	a.keep(s.opts.Store)
 	return nil
 }

@@ -2,6 +2,7 @@ package metric
 
 import (
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -11,7 +12,8 @@ import (
 // Store holds metrics. It is safe for concurrent use. The zero value is not usable; call NewStore.
 type Store struct {
 	mu     sync.Mutex
-	series map[string]*series // by key
+	series map[string]*series             // by key
+	keep   func(key string, value []byte) // nil: in memory alone
 }
 
 // series is one metric with its units.
@@ -53,20 +55,27 @@ func (s *Store) Put(now time.Time, samples ...Sample) {
 }
 
 func (s *Store) put(now time.Time, x *Sample) {
-	key := x.ID.key()
-	one := s.series[key]
-	if one == nil {
-		id := x.ID
-		id.Dimensions = slices.Clone(id.Dimensions)
-		one = &series{id: id}
-		s.series[key] = one
-	}
+	one := s.of(x.ID)
 	one.seen = now
 	unit := x.Unit
 	if unit == "" {
 		unit = NoUnit
 	}
-	one.track(unit).put(x.At.Unix(), x.Stats, x.Fine)
+	t := one.track(unit)
+	t.put(x.At.Unix(), x.Stats, x.Fine)
+	s.note(one, t, x.At.Unix())
+}
+
+// of returns the metric with an ID, and creates it if necessary.
+func (s *Store) of(id ID) *series {
+	key := id.key()
+	one := s.series[key]
+	if one == nil {
+		id.Dimensions = slices.Clone(id.Dimensions)
+		one = &series{id: id}
+		s.series[key] = one
+	}
+	return one
 }
 
 // track returns the track of a unit, and creates it if necessary.
@@ -131,6 +140,9 @@ func (s *Store) Trim(now time.Time) {
 	for key, one := range s.series {
 		for _, t := range one.tracks {
 			t.trim(now)
+			if s.forget(one, t, now.Add(-keepCoarse).Unix()-hour); t.empty() {
+				s.forget(one, t, math.MaxInt64)
+			}
 		}
 		one.tracks = slices.DeleteFunc(one.tracks, (*track).empty)
 		if len(one.tracks) == 0 {
@@ -182,5 +194,10 @@ func (s *Store) Len() int {
 func (s *Store) Reset() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	for _, one := range s.series {
+		for _, t := range one.tracks {
+			s.forget(one, t, math.MaxInt64)
+		}
+	}
 	s.series = map[string]*series{}
 }

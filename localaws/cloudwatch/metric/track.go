@@ -9,6 +9,7 @@ type track struct {
 	minute layer
 	five   layer
 	hour   layer
+	hours  map[int64]struct{} // the begins of the hours that are kept; nil: none
 }
 
 // How long AWS keeps points.

@@ -7,5 +7,5 @@
 // a write requires of the object that it replaces.
 //
 // Every modification is a [Change], and is made by one function, Bucket.apply, while the bucket's lock is held: what is
-// to keep buckets on a disk sees everything there.
+// keeps buckets in a store sees everything there.
 package bucket
