@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math/rand/v2"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -29,6 +30,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/godwitmq/godwit/internal/fullrun"
 	"github.com/godwitmq/godwit/localaws"
 	"github.com/godwitmq/godwit/localaws/disk"
 	"github.com/godwitmq/godwit/localaws/keep"
@@ -623,6 +625,67 @@ func TestKeepsMetricsAndAlarms(t *testing.T) {
 	after.server.Reset()
 	if page := after.crashed().page("metrics"); strings.Contains(page, "load") {
 		t.Errorf("after a reset: %s", page)
+	}
+}
+
+// Whatever bit of a folder changes: the server starts, names what it cannot read, and serves the rest.
+func TestDamagedFolder(t *testing.T) {
+	k := newKept(t)
+	allow := `{"Statement":{"Effect":"Allow","Principal":"*","Action":"sqs:SendMessage","Resource":"*"}}`
+	k.create("dead", nil)
+	u := k.create("q.fifo", map[string]string{
+		"FifoQueue": "true", "ContentBasedDeduplication": "true", "Policy": allow,
+	})
+	for i := range 8 {
+		done[*sqs.SendMessageOutput](k.fixture)(k.client.SendMessage(k.ctx, &sqs.SendMessageInput{
+			QueueUrl: u, MessageBody: aws.String(fmt.Sprint(i)), MessageGroupId: aws.String(fmt.Sprint("g", i%2)),
+		}))
+	}
+	k.receive(u, 0)
+	seed := filepath.Join(t.TempDir(), "seed.json")
+	if err := os.WriteFile(seed, []byte(`{"topics": [{"name": "t", "subscriptions": [{"queue": "dead"}]}],
+		"buckets": [{"name": "a-bucket"}], "queues": [{"name": "dead"}]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := k.server.Plant(k.ctx, seed); err != nil {
+		t.Fatal(err)
+	}
+	if err := k.store.Sync(); err != nil {
+		t.Fatal(err)
+	}
+	r := rand.New(rand.NewPCG(5, 5))
+	for round := range fullrun.Pick(60, 1000) {
+		dir := filepath.Join(t.TempDir(), "data")
+		if err := os.CopyFS(dir, os.DirFS(k.dir)); err != nil {
+			t.Fatal(err)
+		}
+		files, err := filepath.Glob(filepath.Join(dir, "log", "*"))
+		if err != nil || len(files) == 0 {
+			t.Fatal(files, err)
+		}
+		text, err := os.ReadFile(files[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := r.IntN(len(text))
+		text[at] ^= 1 << r.IntN(8)
+		if err := os.WriteFile(files[0], text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		store, err := disk.Open(dir, &disk.Options{Logger: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatalf("round %d, bit at %d: %v", round, at, err)
+		}
+		server, err := localaws.New(&localaws.Options{Store: store})
+		if err != nil {
+			t.Fatalf("round %d, bit at %d: %v", round, at, err)
+		}
+		if len(store.Damage()) != 1 {
+			t.Errorf("round %d, bit at %d: damage %v", round, at, store.Damage())
+		}
+		if err := errors.Join(server.Close(), store.Close()); err != nil {
+			t.Errorf("round %d: %v", round, err)
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package cloudwatch
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -86,7 +87,7 @@ func (k *Kept) Add(key string, value []byte) (ok bool, err error) {
 			k.metrics = map[wire.Place][][]byte{}
 		}
 		at := wire.Place{Account: parts[1], Region: parts[2]}
-		k.metrics[at] = append(k.metrics[at], value)
+		k.metrics[at] = append(k.metrics[at], slices.Clone(value))
 		return true, nil
 	}
 	return false, nil

@@ -135,8 +135,6 @@ func (s *Store) load(c change, record func(key string, value []byte) error) erro
 		if value, ok, err = s.reader.attached(c); err != nil || !ok {
 			return err
 		}
-	} else {
-		value = slices.Clone(value) // so that a record does not keep its segment
 	}
 	return record(c.key, value)
 }

@@ -9,7 +9,7 @@ type Change struct {
 // Store keeps records. All methods but Load are safe for concurrent use.
 type Store interface {
 	// Load calls record once for every record, in no order, and returns its first error. It is called once, before the
-	// first Write. The value belongs to the callee.
+	// first Write. The value is valid until record returns.
 	Load(record func(key string, value []byte) error) error
 	// Write makes changes, all or none of them, after those of every earlier Write. It does not wait for the disk, so
 	// it may be called with locks held, and it never fails: Sync says whether the changes are kept.

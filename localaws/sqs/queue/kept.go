@@ -34,14 +34,14 @@ func (k *Kept) Add(key string, value []byte, c *clock.Clock) error {
 	if k.messages == nil {
 		k.messages, k.states = map[int64]*item{}, map[int64]*item{}
 	}
-	r := reader{b: value, clock: c}
-	rest := reader{b: []byte(key[9:])}
+	r := reader{b: string(value), clock: c} // the texts are parts of it
+	rest := reader{b: key[9:]}
 	switch key[0] {
 	case recordNext:
 		k.next = int64(r.uvarint())
 	case recordKnown:
 		group := rest.text()
-		a := accepted{key: dedupKey{group: group, id: string(rest.b)}, at: r.moment()}
+		a := accepted{key: dedupKey{group: group, id: rest.b}, at: r.moment()}
 		a.message, a.sequence = r.text(), r.varint()
 		k.known = append(k.known, a)
 	case recordState:
@@ -150,26 +150,26 @@ func (k *Kept) Discard(store keep.Store, number uint64) {
 
 // reader reads a record. After an error, it returns zeros, and bad is true.
 type reader struct {
-	b      []byte
+	b      string
 	bad    bool
 	clock  *clock.Clock
 	newest time.Time
 }
 
 func (r *reader) uvarint() uint64 {
-	n, w := binary.Uvarint(r.b)
+	n, w := binary.Uvarint([]byte(r.b[:min(len(r.b), binary.MaxVarintLen64)]))
 	return n * r.skip(w)
 }
 
 func (r *reader) varint() int64 {
-	n, w := binary.Varint(r.b)
+	n, w := binary.Varint([]byte(r.b[:min(len(r.b), binary.MaxVarintLen64)]))
 	return n * int64(r.skip(w))
 }
 
 // skip skips a number of w bytes, and returns 1; 0: there is no number.
 func (r *reader) skip(w int) uint64 {
 	if w <= 0 {
-		r.b, r.bad = nil, true
+		r.b, r.bad = "", true
 		return 0
 	}
 	r.b = r.b[w:]
@@ -179,10 +179,10 @@ func (r *reader) skip(w int) uint64 {
 func (r *reader) text() string {
 	n := r.uvarint()
 	if n > uint64(len(r.b)) {
-		r.b, r.bad = nil, true
+		r.b, r.bad = "", true
 		return ""
 	}
-	text := string(r.b[:n])
+	text := r.b[:n]
 	r.b = r.b[n:]
 	return text
 }
