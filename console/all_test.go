@@ -142,6 +142,17 @@ func TestWorkersAndTenants(t *testing.T) {
 		w.says(w.get("/workers"), "c-lanes", "1 handler of 1 used more than half", "TestWorkersAndTenants",
 			"key slow", "Processing")
 		w.says(w.get("/tenants"), "c-bars", "events.audit slow", `<span class="tag">slow</span> for 45 s`)
+		figures, err := console.New(w.b, &console.Options{Own: own})
+		if err != nil {
+			t.Fatal(err)
+		}
+		acting := w.c
+		w.c = figures
+		w.silent(w.get("/workers"), "slow", "TestWorkersAndTenants")
+		w.refused(w.do("GET", "/tenants", nil), 403, "needs bodies")
+		if w.c = acting; figures.Close(context.Background()) != nil {
+			t.Error("the console does not close")
+		}
 		w.get("/")
 		time.Sleep(time.Second)
 		w.says(w.get("/channel/events.audit"), "p99")

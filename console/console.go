@@ -185,7 +185,7 @@ func routes() []route {
 		{pattern: "GET /map", needs: LevelFigures, page: mapPage},
 		{pattern: "GET /costs", needs: LevelFigures, page: costsPage},
 		{pattern: "GET /workers", needs: LevelFigures, page: workersPage},
-		{pattern: "GET /tenants", needs: LevelFigures, page: tenantsPage},
+		{pattern: "GET /tenants", needs: LevelBodies, page: tenantsPage},
 		{pattern: "GET /style.css", needs: LevelFigures, file: asset("text/css; charset=utf-8")},
 		{pattern: "GET /script.js", needs: LevelFigures, file: asset("text/javascript; charset=utf-8")},
 	}

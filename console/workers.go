@@ -225,7 +225,7 @@ func workersPage(r *request) (*view, error) {
 			}
 		}
 	}
-	d.Left = drawLanes(&lanes, reports, now)
+	d.Left = drawLanes(&lanes, reports, now, d.Bodies)
 	if len(lanes.Rows) > 0 {
 		d.Lanes = lanes.SVG()
 	}
@@ -235,12 +235,16 @@ func workersPage(r *request) (*view, error) {
 	}, nil
 }
 
-// drawLanes adds a lane for each running handler, those that have used most of their time first.
-func drawLanes(to *chart.Lanes, reports []ops.WorkersReport, now time.Time) (left int) {
+// drawLanes adds a lane for each running handler, those that have used most of their time first. Keys may say who a
+// message is about, so they are for those who may see messages.
+func drawLanes(to *chart.Lanes, reports []ops.WorkersReport, now time.Time, keys bool) (left int) {
 	for _, report := range reports {
 		for _, c := range report.Consumers {
 			for _, h := range c.Running {
-				label := c.Channel + " " + cmp.Or(h.OrderKey, h.Tenant, h.ID)
+				label := c.Channel
+				if keys {
+					label += " " + cmp.Or(h.OrderKey, h.Tenant, h.ID)
+				}
 				to.Rows = append(to.Rows, chart.Lane{Label: label, Age: max(0, now.Sub(h.Since)), Timeout: c.Timeout})
 			}
 		}
