@@ -222,7 +222,7 @@ func TestDeadLettersKeepTheirOrder(t *testing.T) {
 		var got [keys]int
 		for _, m := range w.messages("orders--dlq.fifo") {
 			var key, i int
-			if _, err := fmt.Sscan(string(m.Body), &key, &i); err != nil || got[key] != i {
+			if _, err := fmt.Sscan(m.Body, &key, &i); err != nil || got[key] != i {
 				t.Errorf("of key %d, dead letter %d follows %d (%v)", key, i, got[key]-1, err)
 			}
 			got[key] = i + 1

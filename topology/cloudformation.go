@@ -116,7 +116,7 @@ func logicalID(s *Spec, resource, name string) string {
 	name = strings.TrimSuffix(strings.TrimPrefix(name, s.Namespace+"---"), orderedSuffix)
 	var id strings.Builder
 	whole := true
-	for _, word := range strings.Split(name, "--") {
+	for word := range strings.SplitSeq(name, "--") {
 		for _, half := range strings.FieldsFunc(word, func(r rune) bool { return r == '_' || r == '-' }) {
 			id.WriteString(strings.ToUpper(half[:1]) + half[1:])
 			whole = whole && half == word

@@ -39,6 +39,15 @@ func inContexts(t *testing.T) {
 	}
 }
 
+func unset(t *testing.T, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		if err := os.Unsetenv(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // said fails unless a call has this status and says all of some parts.
 func said(t *testing.T, want int, parts []string, args ...string) {
 	t.Helper()
@@ -64,10 +73,9 @@ func TestContexts(t *testing.T) {
 		t.Fatal(err)
 	}
 	said(t, exitDone, nil, "apply", file, "--yes", "--context", "here")
-	os.Unsetenv("AWS_ENDPOINT_URL")
+	unset(t, "AWS_ENDPOINT_URL")
 	said(t, exitDone, []string{"orders"}, "ls", "--context", "here")
-	os.Unsetenv("AWS_ENDPOINT_URL")
-	os.Unsetenv("AWS_REGION")
+	unset(t, "AWS_ENDPOINT_URL", "AWS_REGION")
 	said(t, exitDone, nil, "context", "use", "here")
 	said(t, exitDone, []string{"*  here"}, "context", "ls")
 	said(t, exitDone, []string{"orders"}, "ls")

@@ -450,8 +450,8 @@ func TestLocalDataRefused(t *testing.T) {
 	} {
 		var out, errOut bytes.Buffer
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
 		status := run(ctx, []string{"local", "--addr", "127.0.0.1:0", "--data", path}, &out, &errOut)
+		cancel()
 		if status != exitFailed || !strings.Contains(errOut.String(), "--data") ||
 			!strings.Contains(errOut.String(), want) || out.Len() > 0 {
 			t.Errorf("%s: status %d, printed %q, errors %q; want %q", path, status, &out, &errOut, want)

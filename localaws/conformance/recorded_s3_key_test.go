@@ -68,7 +68,8 @@ func TestRecordedS3CustomerKeys(t *testing.T) {
 			h    headers
 			want string
 		}{
-			{with, nil, initiate}, {without, good, initiate},
+			{with, nil, initiate},
+			{without, good, initiate},
 			{
 				with, keyOf(strings.Repeat("o", 32)),
 				"The provided encryption parameters did not match the ones used originally.",

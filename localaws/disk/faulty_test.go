@@ -3,6 +3,7 @@ package disk
 import (
 	"errors"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path"
@@ -69,9 +70,7 @@ func (f *faulty) crash() *faulty {
 			delete(after.names, name)
 		}
 	}
-	for name, c := range after.names {
-		after.durable[name] = c
-	}
+	maps.Copy(after.durable, after.names)
 	return after
 }
 

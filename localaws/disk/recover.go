@@ -15,7 +15,6 @@ func (s *Store) recover() error {
 	type found struct {
 		*segment
 		header
-		bytes []byte
 	}
 	var all []found
 	for _, name := range names {
