@@ -18,6 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/godwitmq/godwit/internal/fullrun"
 	"github.com/godwitmq/godwit/localaws/keep"
 )
 
@@ -185,7 +186,8 @@ func workload(s *Store, seed uint64, steps int, state func(acknowledged bool, no
 // Whichever call of the file system fails, for once or for good, and whatever a crash then leaves of unsynced bytes:
 // the store has what was acknowledged last, or one of the states that were written after it. Each is there as a whole.
 func TestEveryFault(t *testing.T) {
-	const seed, steps = 7, 150
+	const seed = 7
+	steps := fullrun.Pick(150, 400) // 400 or a thousand calls
 	count := newFaulty(seed)
 	s := mustOpen(t, count)
 	workload(s, seed, steps, func(bool, map[string]string) {})
