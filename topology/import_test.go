@@ -18,7 +18,7 @@ func TestFormat(t *testing.T) {
 		t.Helper()
 		text := topology.Format(s)
 		again, err := topology.Read("godwit.yaml", text)
-		diff := cmp.Diff(s, again, cmpopts.EquateEmpty(), cmpopts.IgnoreFields(topology.Spec{}, "Contexts"))
+		diff := cmp.Diff(s, again, cmpopts.EquateEmpty())
 		if err != nil || diff != "" {
 			t.Errorf("%v (-want +got):\n%s\n%s", err, diff, text)
 		}
