@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -128,12 +129,18 @@ func TestAnOwnerChangesWhatDiffers(t *testing.T) {
 			}); err != nil {
 			t.Fatal(err)
 		}
-		var tagged map[string]string
+		var mu sync.Mutex // a queue and its dead letters are provisioned at the same time
+		tagged := map[string]map[string]string{}
 		w.server.Control("sqs.TagQueue", func(_ context.Context, r *localaws.Request) localaws.Outcome {
 			raw, _ := json.Marshal(r.Input)
-			var in struct{ Tags map[string]string }
+			var in struct {
+				QueueURL string `json:"QueueUrl"`
+				Tags     map[string]string
+			}
 			_ = json.Unmarshal(raw, &in)
-			tagged = in.Tags
+			mu.Lock()
+			tagged[in.QueueURL] = in.Tags
+			mu.Unlock()
 			return localaws.Outcome{}
 		})
 		s.Tags = map[string]string{"environment": "prod"}
@@ -142,8 +149,9 @@ func TestAnOwnerChangesWhatDiffers(t *testing.T) {
 		if a["VisibilityTimeout"] != "30" || a["DelaySeconds"] != "0" || a["MaximumMessageSize"] != "2048" {
 			t.Errorf("attributes %v; want ours restored and others unchanged", a)
 		}
-		if diff := cmp.Diff(map[string]string{"environment": "prod", "role": "queue"}, tagged); diff != "" {
-			t.Errorf("the last tags set (-want +got):\n%s", diff)
+		if diff := cmp.Diff(map[string]string{"environment": "prod", "role": "queue"},
+			tagged[w.url("orders")]); diff != "" {
+			t.Errorf("the tags set (-want +got):\n%s", diff)
 		}
 		if tags := w.tags("orders"); tags["theirs"] != "1" || tags["role"] != "queue" || tags["environment"] != "prod" {
 			t.Errorf("tags %v", tags)
