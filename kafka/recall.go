@@ -123,7 +123,7 @@ func (g *group) read(ctx context.Context, log deadletter.Log, from map[int32]int
 		}
 		return kgo.NewClient(opts...)
 	}
-	known, err := log.Recall(ctx, open, deadletter.Source{Topic: s.topic, Log: g.log(), Group: s.consumer()}, from)
+	known, err := log.Recall(ctx, open, deadletter.Source{Topic: s.topic, Log: g.log(), Group: s.consumer}, from)
 	if err != nil {
 		g.logUnread(err)
 	}
@@ -132,5 +132,5 @@ func (g *group) read(ctx context.Context, log deadletter.Log, from map[int32]int
 
 func (g *group) logUnread(err error) {
 	g.sub.b.log.Warn("the newest dead letters could not be read: some records may get a second one", "group",
-		g.sub.consumer(), "error", err)
+		g.sub.consumer, "error", err)
 }

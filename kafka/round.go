@@ -120,7 +120,7 @@ func (in *round) admit(e *epoch, rec *kgo.Record) bool {
 	case l.deadLettered(e, rec):
 		in.passed.Finished++
 		e.tracker.Finish(seq)
-	case home && !wire.Matches(l.sub.o.Filter, rec), !home && !wire.IsFor(rec, l.sub.consumer()):
+	case home && !wire.Matches(l.sub.o.Filter, rec), !home && !wire.IsFor(rec, l.sub.consumer):
 		in.passed.Filtered++
 		e.tracker.Finish(seq)
 	default:

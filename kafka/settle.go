@@ -140,7 +140,7 @@ func (r *receiver) reject(ctx context.Context, batch []claimed, errs map[int]err
 	}
 	rejected := make([]Rejected, len(batch))
 	for k, c := range batch {
-		rejected[k] = Rejected{Record: c.record, Group: r.sub.consumer(), Attempt: c.Attempt}
+		rejected[k] = Rejected{Record: c.record, Group: r.sub.consumer, Attempt: c.Attempt}
 		if c.Death != nil {
 			rejected[k].Death = *c.Death
 		}

@@ -19,6 +19,7 @@ type subscription struct {
 	set        ChannelOptions
 	topic      string
 	group      string
+	consumer   string                   // the channel's own group, even if another one reads the tiers
 	tiersOnly  bool                     // for a share group, whose own client reads the channel's topic
 	transforms bool                     // results and completions are in transactions
 	tiers      map[string]time.Duration // waiting time by topic
@@ -41,7 +42,7 @@ func subscribe(b *Backend, from driver.Channel, o driver.ReceiverOptions, why pu
 ) *subscription {
 	s := &subscription{
 		b: b, from: from, o: o, set: b.o.channel(from), topic: b.topicOf(from),
-		group:     b.names.Group(from),
+		group: b.names.Group(from), consumer: b.names.Group(from),
 		tiersOnly: why == toRetry, transforms: why == toTransform, tiers: map[string]time.Duration{},
 	}
 	if s.tiersOnly {
@@ -63,12 +64,9 @@ func subscribe(b *Backend, from driver.Channel, o driver.ReceiverOptions, why pu
 	for _, d := range s.set.Tiers {
 		s.tiers[b.names.Tier(from, d)] = d
 	}
-	s.retry = &tierQueue{b: b, ch: from, tiers: s.set.Tiers}
+	s.retry = &tierQueue{b: b, ch: from, consumer: s.consumer, tiers: s.set.Tiers}
 	return s
 }
-
-// consumer is the group that is named in dead letters: the channel's own, even if another group reads the tiers.
-func (s *subscription) consumer() string { return s.b.names.Group(s.from) }
 
 // places is roughly how many places the core has for deliveries.
 func (s *subscription) places() int { return cmp.Or(s.o.Window, window) }

@@ -15,9 +15,10 @@ import (
 
 // tierQueue is a RetryQueue on topics: the tiers of one channel.
 type tierQueue struct {
-	b     *Backend
-	ch    driver.Channel
-	tiers []time.Duration
+	b        *Backend
+	ch       driver.Channel
+	consumer string // the channel's group, which the copies name
+	tiers    []time.Duration
 }
 
 func (q *tierQueue) Durable() bool { return true }
@@ -37,7 +38,7 @@ func (q *tierQueue) copies(ctx context.Context, rs []Later) ([]*kgo.Record, erro
 	copies := make([]*kgo.Record, len(rs))
 	for i := range rs {
 		copies[i] = tierRecord(&rs[i])
-		wire.SetHeader(copies[i], wire.GroupHeader, q.b.names.Group(q.ch))
+		wire.SetHeader(copies[i], wire.GroupHeader, q.consumer)
 		copies[i].Topic = q.b.names.Tier(q.ch, q.fitting(rs[i].Due.Sub(now)))
 	}
 	return copies, q.widen(ctx, copies)
