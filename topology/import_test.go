@@ -36,7 +36,7 @@ func TestFormat(t *testing.T) {
 	})
 }
 
-// What exists is imported, and the plan of that is empty; with another name, it has only the tag.
+// The plan of an imported declaration is empty. If the declaration gets another name, the plan changes only the tag.
 func TestImport(t *testing.T) {
 	for seed := range uint64(fullrun.Pick(30, 500)) {
 		inWorld(t, func(w *world) {

@@ -48,13 +48,7 @@ func newLocalPing() *cobra.Command {
 			defer cancel()
 			at := localEndpoint(endpoint)
 			status, err := ask(ctx, http.MethodGet, at+healthPage)
-			switch {
-			case err != nil:
-				return fmt.Errorf("no `godwit local` answers (--endpoint names another): %w", err)
-			case status != http.StatusOK:
-				return fmt.Errorf("the server at %s is not `godwit local`: it answered %d", at, status)
-			}
-			return nil
+			return isLocal(at, status, err)
 		},
 	}
 	cmd.Flags().StringVar(&endpoint, "endpoint", "", "the `URL` of the server")
@@ -70,16 +64,24 @@ func localEndpoint(flag string) string {
 	return strings.TrimSuffix(at, "/")
 }
 
-// stopLocal asks a server to end, and waits until nothing listens there any more.
-func stopLocal(ctx context.Context, endpoint string) error {
-	ctx, cancel := context.WithTimeout(ctx, stopWithin)
-	defer cancel()
-	status, err := ask(ctx, http.MethodPost, endpoint+localaws.StopPath)
+// isLocal returns an error if the answer of ask is not that of a `godwit local`.
+func isLocal(endpoint string, status int, err error) error {
 	switch {
 	case err != nil:
 		return fmt.Errorf("no `godwit local` answers (--endpoint names another): %w", err)
 	case status != http.StatusOK:
 		return fmt.Errorf("the server at %s is not `godwit local`: it answered %d", endpoint, status)
+	}
+	return nil
+}
+
+// stopLocal asks a server to end, and waits until nothing listens there any more.
+func stopLocal(ctx context.Context, endpoint string) error {
+	ctx, cancel := context.WithTimeout(ctx, stopWithin)
+	defer cancel()
+	status, err := ask(ctx, http.MethodPost, endpoint+localaws.StopPath)
+	if err := isLocal(endpoint, status, err); err != nil {
+		return err
 	}
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()

@@ -11,7 +11,8 @@ import (
 const segmentSize = 8 << 20
 
 // A segment begins with its mark, its number, the number of the segment before it, where that one ends, and a checksum.
-// Bytes of an earlier segment beyond its end were never synced; what they had is in this segment.
+// An earlier segment may be longer than its end says. The bytes beyond were never synced, and this segment has the same
+// records again.
 const (
 	segmentMark   = "GwLog\x01\r\n"
 	segmentHeader = 36

@@ -254,7 +254,7 @@ func (r *Registry) Start(id, by string) (Run, error) {
 	return o.Run, nil
 }
 
-// Cancel ends a run, or a plan. What it has done stays done.
+// Cancel ends a run, or a plan. It undoes nothing.
 func (r *Registry) Cancel(id, by string) (Run, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
