@@ -147,30 +147,14 @@ func (d *discarding) chooses(selected bool, unread error) bool {
 	return true
 }
 
-// finish deletes messages. One that was received again meanwhile is deleted with its newest handle as well.
+// finish deletes messages.
 func (d *discarding) finish(ctx context.Context, chosen []driver.Delivery) error {
-	var open []string
-	for i := range chosen {
-		open = append(open, chosen[i].ID)
-	}
-	most := d.walk.lim.SettleBatch
-	if most == 0 {
-		most = max(1, len(open))
-	}
-	for len(open) > 0 {
-		some := open[:min(most, len(open))]
-		open = open[len(some):]
-		batch, handles := make([]driver.Settlement, len(some)), make([]driver.Handle, len(some))
-		for i := range some {
-			handles[i] = d.walk.held.handle(some[i])
-			batch[i] = driver.Settlement{Handle: handles[i], Action: driver.Done}
-		}
-		if err := settle(ctx, d.walk.recv, batch); err != nil {
+	return d.walk.finish(ctx, chosen, driver.Settlement{Action: driver.Done}, func(_ []string, err error) error {
+		if err != nil {
 			return fmt.Errorf("ops: delete messages of %s: %w", d.result.Channel, err)
 		}
-		open = append(open, d.walk.held.drop(some, handles)...)
-	}
-	return nil
+		return nil
+	})
 }
 
 // enough reports whether as many messages as wanted were deleted.

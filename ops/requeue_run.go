@@ -408,36 +408,18 @@ func (r *requeue) sendPatiently(ctx context.Context, round []outgoing) (doubtful
 	return doubtful, sent.errs
 }
 
-// finish finishes messages at the source that stand in the destination. A message that was received again meanwhile is
-// finished with its newest handle as well: SQS deletes nothing with an older one.
+// finish finishes messages at the source that stand in the destination.
 func (r *requeue) finish(ctx context.Context, sent []driver.Delivery) error {
-	open := make([]string, 0, len(sent))
-	for i := range sent {
-		open = append(open, sent[i].ID)
-	}
-	most := r.walk.lim.SettleBatch
-	if most == 0 {
-		most = max(1, len(open))
-	}
-	for len(open) > 0 {
-		some := open[:min(most, len(open))]
-		open = open[len(some):]
-		batch, handles := make([]driver.Settlement, len(some)), make([]driver.Handle, len(some))
-		for i := range some {
-			handles[i] = r.walk.held.handle(some[i])
-			batch[i] = driver.Settlement{Handle: handles[i], Action: driver.Done, KeepBody: true}
-		}
-		if err := settle(ctx, r.walk.recv, batch); err != nil {
+	done := driver.Settlement{Action: driver.Done, KeepBody: true}
+	return r.walk.finish(ctx, sent, done, func(some []string, err error) error {
+		switch {
+		case err != nil:
 			return fmt.Errorf("delete messages of %s that were sent; the journal knows them: %w", r.from, err)
+		case r.walk.lim.Keeps: // a log reports it with a later commit
+			return nil
 		}
-		if !r.walk.lim.Keeps { // a log reports it with a later commit
-			if err := r.journal.note(&journalLine{Deleted: some}); err != nil {
-				return err
-			}
-		}
-		open = append(open, r.walk.held.drop(some, handles)...)
-	}
-	return nil
+		return r.journal.note(&journalLine{Deleted: some})
+	})
 }
 
 func ids(ps []outgoing) []string {
