@@ -5,6 +5,7 @@ import (
 	"os"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -103,6 +104,30 @@ func TestReadmeLeadsToEveryPage(t *testing.T) {
 	for _, page := range append(pages, "docs/decisions/") {
 		if !linked[page] {
 			t.Errorf("README.md does not lead to %s", page)
+		}
+	}
+}
+
+// An entry of CHANGELOG.md has at most 25 words, and stands in one of four sections.
+func TestChangelogIsShort(t *testing.T) {
+	_, rest, found := strings.Cut(text(t, os.DirFS("../.."), "CHANGELOG.md"), "\n## Unreleased\n")
+	if !found {
+		t.Fatal("CHANGELOG.md has no section Unreleased")
+	}
+	unreleased, _, _ := strings.Cut(rest, "\n## ")
+	for _, m := range regexp.MustCompile(`(?m)^### (.*)$`).FindAllStringSubmatch(unreleased, -1) {
+		if !slices.Contains([]string{"Added", "Changed", "Fixed", "Removed"}, m[1]) {
+			t.Errorf("CHANGELOG.md has the section %s", m[1])
+		}
+	}
+	entries := regexp.MustCompile(`(?m)^\* .*(?:\n  .*)*`).FindAllString(unreleased, -1)
+	if len(entries) == 0 {
+		t.Error("CHANGELOG.md has no entries")
+	}
+	for _, entry := range entries {
+		read := regexp.MustCompile(`\]\([^)]*\)`).ReplaceAllString(entry, "]")
+		if words := len(strings.Fields(read)) - 1; words > 25 {
+			t.Errorf("an entry of CHANGELOG.md has %d words, and 25 are allowed:\n%s", words, entry)
 		}
 	}
 }
