@@ -71,6 +71,45 @@ func TestActionsHaveTheirFiles(t *testing.T) {
 	}
 }
 
+// The function of each action of AWS has a comment of one to three lines: what AWS does that surprises, with the
+// recording or the page that shows it.
+func TestActionsHaveHeaders(t *testing.T) {
+	house, seen, op := os.DirFS("../.."), 0, regexp.MustCompile(`(?:wire|rest)\.Op\("(\w+)"`)
+	for _, service := range []string{"sqs", "sns", "sts", "tagging", "s3", "cloudwatch"} {
+		files, err := fs.Glob(house, path.Join("localaws", service, "*.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		actions := map[string]bool{}
+		for _, file := range files {
+			for _, m := range op.FindAllStringSubmatch(text(t, house, file), -1) {
+				actions[snake(m[1])] = true
+			}
+		}
+		for _, file := range files {
+			parsed, err := parser.ParseFile(token.NewFileSet(), file, text(t, house, file), parser.ParseComments)
+			if err != nil {
+				t.Fatal(err)
+			}
+			action := strings.TrimSuffix(path.Base(file), ".go")
+			for _, d := range parsed.Decls {
+				f, is := d.(*ast.FuncDecl)
+				if !is || !actions[action] || !strings.EqualFold(f.Name.Name, strings.ReplaceAll(action, "_", "")) {
+					continue
+				}
+				seen++
+				if f.Doc == nil || len(f.Doc.List) > 3 {
+					t.Errorf("%s: %s has no header of one to three lines: say what AWS does that surprises, and the "+
+						"recording or the page that shows it", file, f.Name)
+				}
+			}
+		}
+	}
+	if seen < 110 {
+		t.Errorf("found %d actions: the pattern that finds them finds too little", seen)
+	}
+}
+
 // The rules find what they are made for, and nothing else.
 func TestRules(t *testing.T) {
 	r := wording{avoid("graveyard", ""), avoid("give back", "release")}

@@ -14,7 +14,7 @@ type DeleteAlarmsInput struct {
 // DeleteAlarmsOutput is the empty output of DeleteAlarms.
 type DeleteAlarmsOutput struct{}
 
-// deleteAlarms deletes all alarms, or none if one of them does not exist.
+// deleteAlarms deletes all alarms, or none if one of them does not exist (AWS's API reference, DeleteAlarms).
 func (s *Service) deleteAlarms(_ context.Context, _ *wire.Call, in *DeleteAlarmsInput) (*DeleteAlarmsOutput, error) {
 	if fault := checkAlarmNames(in.AlarmNames); fault != nil {
 		return nil, fault

@@ -39,6 +39,8 @@ const (
 	maxAlarmNames = 100 // CloudWatch: of a request
 )
 
+// describeAlarms shows metric alarms only, unless AlarmTypes asks for others; 50 a page, at most 100 (AWS's API
+// reference, DescribeAlarms).
 func (s *Service) describeAlarms(_ context.Context, _ *wire.Call, in *DescribeAlarmsInput,
 ) (*DescribeAlarmsOutput, error) {
 	page, fault := in.check()

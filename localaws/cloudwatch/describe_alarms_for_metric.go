@@ -24,6 +24,8 @@ type DescribeAlarmsForMetricOutput struct {
 	MetricAlarms []MetricAlarm `json:"MetricAlarms"`
 }
 
+// describeAlarmsForMetric finds alarms with exactly these dimensions, and none that has the metric in an expression
+// (AWS's API reference, DescribeAlarmsForMetric).
 func (s *Service) describeAlarmsForMetric(_ context.Context, _ *wire.Call, in *DescribeAlarmsForMetricInput,
 ) (*DescribeAlarmsForMetricOutput, error) {
 	for name, value := range map[string]string{"MetricName": in.MetricName, "Namespace": in.Namespace} {

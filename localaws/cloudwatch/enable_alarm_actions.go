@@ -14,6 +14,7 @@ type EnableAlarmActionsInput struct {
 // EnableAlarmActionsOutput is the empty output of EnableAlarmActions.
 type EnableAlarmActionsOutput struct{}
 
+// enableAlarmActions takes no action for the state that an alarm is in. A name without an alarm is ignored.
 func (s *Service) enableAlarmActions(_ context.Context, _ *wire.Call, in *EnableAlarmActionsInput,
 ) (*EnableAlarmActionsOutput, error) {
 	if fault := s.switchActions(in.AlarmNames, true); fault != nil {

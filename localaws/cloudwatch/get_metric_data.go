@@ -73,6 +73,8 @@ const (
 	dataPage   = 100_800 // CloudWatch: values of a page
 )
 
+// getMetricData returns the newest values first, unless ScanBy says otherwise, and nothing for a period without
+// samples. A series that a page cuts has the status PartialData (AWS's API reference, GetMetricData).
 func (s *Service) getMetricData(_ context.Context, _ *wire.Call, in *GetMetricDataInput) (*GetMetricDataOutput, error) {
 	if fault := in.check(); fault != nil {
 		return nil, fault

@@ -46,6 +46,8 @@ const (
 	maxPercentiles = 10
 )
 
+// getMetricStatistics returns points in no promised order, at most 1,440, which are counted before the start is rounded
+// down (AWS's API reference; TestCloudWatchRecordedCount).
 func (s *Service) getMetricStatistics(_ context.Context, _ *wire.Call, in *GetMetricStatisticsInput,
 ) (*GetMetricStatisticsOutput, error) {
 	now := s.opts.Clock.Now()

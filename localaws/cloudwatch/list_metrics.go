@@ -47,6 +47,8 @@ const (
 	recently    = 3 * time.Hour       // PT3H
 )
 
+// listMetrics lists metrics with samples of the last two weeks. AWS shows a new one after up to 15 minutes; here it is
+// listed at once (AWS's API reference, ListMetrics).
 func (s *Service) listMetrics(_ context.Context, _ *wire.Call, in *ListMetricsInput) (*ListMetricsOutput, error) {
 	after, fault := openToken(in.NextToken)
 	if fault != nil {

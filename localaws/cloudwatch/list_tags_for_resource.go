@@ -16,6 +16,7 @@ type ListTagsForResourceOutput struct {
 	Tags []Tag `json:"Tags"`
 }
 
+// listTagsForResource is of alarms only; on AWS also of rules of Contributor Insights.
 func (s *Service) listTagsForResource(_ context.Context, _ *wire.Call, in *ListTagsForResourceInput,
 ) (*ListTagsForResourceOutput, error) {
 	if in.ResourceARN == "" {

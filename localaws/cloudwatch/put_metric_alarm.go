@@ -47,7 +47,8 @@ const (
 	day            = 86_400
 )
 
-// putMetricAlarm creates an alarm, or replaces the configuration of an existing one, which keeps its state.
+// putMetricAlarm creates an alarm, or replaces the configuration of an existing one, which keeps its state and its tags
+// (AWS's API reference, PutMetricAlarm).
 func (s *Service) putMetricAlarm(_ context.Context, _ *wire.Call, in *PutMetricAlarmInput,
 ) (*PutMetricAlarmOutput, error) {
 	a, fault := s.newAlarm(in)

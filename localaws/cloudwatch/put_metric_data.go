@@ -39,6 +39,8 @@ const maxData = 1000
 // reserved is the begin of AWS's own namespaces.
 const reserved = "AWS/"
 
+// putMetricData stores all samples of a request or none. Namespaces that begin with AWS/ are refused, and a new metric
+// is visible at once, on AWS after minutes (AWS's API reference, PutMetricData).
 func (s *Service) putMetricData(_ context.Context, _ *wire.Call, in *PutMetricDataInput) (*PutMetricDataOutput, error) {
 	if fault := checkName(in.Namespace, "Namespace"); fault != nil {
 		return nil, fault

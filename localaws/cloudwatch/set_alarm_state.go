@@ -25,7 +25,8 @@ const (
 	maxReasonData = 4000 // CloudWatch
 )
 
-// setAlarmState sets a state until the next evaluation decides otherwise, and carries out its actions.
+// setAlarmState sets a state until the next evaluation decides otherwise, and carries out its actions (AWS's API
+// reference, SetAlarmState).
 func (s *Service) setAlarmState(_ context.Context, _ *wire.Call, in *SetAlarmStateInput) (*SetAlarmStateOutput, error) {
 	switch {
 	case in.AlarmName == "":

@@ -16,6 +16,8 @@ type TagResourceInput struct {
 // TagResourceOutput is the empty output of TagResource.
 type TagResourceOutput struct{}
 
+// tagResource adds tags, and replaces those with the same key; 50 are allowed in all (AWS's API reference,
+// TagResource).
 func (s *Service) tagResource(_ context.Context, _ *wire.Call, in *TagResourceInput) (*TagResourceOutput, error) {
 	added, fault := tagMap(in.Tags)
 	if fault != nil {

@@ -15,6 +15,7 @@ type UntagResourceInput struct {
 // UntagResourceOutput is the empty output of UntagResource.
 type UntagResourceOutput struct{}
 
+// untagResource removes tags; keys that the alarm does not have are ignored.
 func (s *Service) untagResource(_ context.Context, _ *wire.Call, in *UntagResourceInput) (*UntagResourceOutput, error) {
 	fault := s.changeTags(in.ResourceARN, func(tags map[string]string) {
 		for _, key := range in.TagKeys {

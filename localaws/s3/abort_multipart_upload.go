@@ -14,6 +14,8 @@ type AbortMultipartUploadInput struct {
 	UploadID string `rest:"query,uploadId"`
 }
 
+// abortMultipartUpload deletes the parts at once. On AWS a part that is being uploaded may still succeed, so that a
+// client aborts until ListParts finds none (AWS's API reference, AbortMultipartUpload).
 func (s *Service) abortMultipartUpload(_ context.Context, c *rest.Call, in *AbortMultipartUploadInput) (*Done, error) {
 	b, u, err := s.upload(c, in.Bucket, in.Key, in.UploadID)
 	if err != nil {

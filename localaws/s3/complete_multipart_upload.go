@@ -65,6 +65,9 @@ const (
 	maxObject = 50 << 40 // S3: an object
 )
 
+// completeMultipartUpload answers again when it is sent again with the same parts (AWS's API reference). A part that is
+// listed with a checksum is an InvalidPart if the upload was created without an algorithm (recorded on AWS, 2026-02:
+// TestRecordedS3Completion).
 func (s *Service) completeMultipartUpload(
 	_ context.Context, c *rest.Call, in *CompleteMultipartUploadInput,
 ) (*CompleteMultipartUploadOutput, error) {

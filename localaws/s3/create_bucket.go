@@ -34,6 +34,9 @@ const (
 	oldEuropeRegion = "eu-west-1"
 )
 
+// createBucket succeeds for a bucket that the caller has already in us-east-1, and is BucketAlreadyOwnedByYou elsewhere
+// (AWS's API reference). The location EU is eu-west-1, and is shown as EU (recorded on AWS, 2026-02:
+// TestRecordedS3Locations).
 func (s *Service) createBucket(_ context.Context, c *rest.Call, in *CreateBucketInput) (*CreateBucketOutput, error) {
 	if err := checkSignedRegion(c); err != nil {
 		return nil, err

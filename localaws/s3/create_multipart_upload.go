@@ -31,6 +31,9 @@ type CreateMultipartUploadOutput struct {
 	UploadID string `xml:"UploadId"`
 }
 
+// createMultipartUpload decides about metadata, tags, encryption and checksum of the object. The checksum is of all
+// parts' checksums by default, but CRC64NVME is always of the whole object (AWS's user guide, checking object
+// integrity).
 func (s *Service) createMultipartUpload(
 	_ context.Context, c *rest.Call, in *CreateMultipartUploadInput,
 ) (*CreateMultipartUploadOutput, error) {

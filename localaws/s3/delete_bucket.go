@@ -8,6 +8,8 @@ import (
 	"github.com/godwitmq/godwit/localaws/s3/bucket"
 )
 
+// deleteBucket refuses a bucket with objects (BucketNotEmpty). The name is then free for every account, on AWS after a
+// while (AWS's user guide, deleting a bucket).
 func (s *Service) deleteBucket(_ context.Context, c *rest.Call, in *BucketInput) (*Done, error) {
 	b, err := s.bucket(c, in.Bucket)
 	if err != nil {

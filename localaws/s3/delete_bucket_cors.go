@@ -7,6 +7,7 @@ import (
 	"github.com/godwitmq/godwit/localaws/s3/bucket"
 )
 
+// deleteBucketCORS succeeds also where there are no rules.
 func (s *Service) deleteBucketCORS(_ context.Context, c *rest.Call, in *BucketInput) (*Done, error) {
 	b, err := s.bucket(c, in.Bucket)
 	if err != nil {

@@ -7,6 +7,8 @@ import (
 	"github.com/godwitmq/godwit/localaws/s3/bucket"
 )
 
+// deleteBucketLifecycle ends all rules at once; AWS takes some time, in which rules may still act (AWS's API
+// reference).
 func (s *Service) deleteBucketLifecycle(_ context.Context, c *rest.Call, in *BucketInput) (*Done, error) {
 	b, err := s.bucket(c, in.Bucket)
 	if err != nil {

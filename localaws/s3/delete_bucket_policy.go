@@ -7,6 +7,7 @@ import (
 	"github.com/godwitmq/godwit/localaws/s3/bucket"
 )
 
+// deleteBucketPolicy succeeds also where there is no policy.
 func (s *Service) deleteBucketPolicy(_ context.Context, c *rest.Call, in *BucketInput) (*Done, error) {
 	b, err := s.bucket(c, in.Bucket)
 	if err != nil {

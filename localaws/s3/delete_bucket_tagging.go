@@ -7,6 +7,7 @@ import (
 	"github.com/godwitmq/godwit/localaws/s3/bucket"
 )
 
+// deleteBucketTagging removes all tags; UntagResource of S3 Control removes single ones.
 func (s *Service) deleteBucketTagging(_ context.Context, c *rest.Call, in *BucketInput) (*Done, error) {
 	b, err := s.bucket(c, in.Bucket)
 	if err != nil {

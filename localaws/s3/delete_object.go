@@ -16,6 +16,8 @@ type DeleteObjectInput struct {
 	VersionID string `rest:"query,versionId"`
 }
 
+// deleteObject succeeds also for a key without an object, with status 204 (AWS's API reference, DeleteObject); no
+// notification is sent then.
 func (s *Service) deleteObject(_ context.Context, c *rest.Call, in *DeleteObjectInput) (*Done, error) {
 	b, err := s.bucket(c, in.Bucket)
 	if err != nil {

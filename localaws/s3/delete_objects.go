@@ -53,6 +53,8 @@ type DeleteFailure struct {
 // maxDeletes is the most objects of one DeleteObjects.
 const maxDeletes = 1000
 
+// deleteObjects needs a Content-MD5 or a checksum, and answers 200 with the failures of single keys. A key without an
+// object counts as deleted (AWS's API reference, DeleteObjects).
 func (s *Service) deleteObjects(_ context.Context, c *rest.Call, in *DeleteObjectsInput) (*DeleteObjectsOutput, error) {
 	b, err := s.bucket(c, in.Bucket)
 	switch {

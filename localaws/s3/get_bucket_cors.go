@@ -12,6 +12,7 @@ type GetBucketCORSOutput struct {
 	CORSRule []bucket.CORSRule
 }
 
+// getBucketCORS is NoSuchCORSConfiguration where there are no rules.
 func (s *Service) getBucketCORS(_ context.Context, c *rest.Call, in *BucketInput) (*GetBucketCORSOutput, error) {
 	b, err := s.bucket(c, in.Bucket)
 	if err != nil {

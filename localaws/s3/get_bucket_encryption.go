@@ -12,6 +12,8 @@ type GetBucketEncryptionOutput struct {
 	Rule []EncryptionRule
 }
 
+// getBucketEncryption never fails: every bucket has an encryption, AES256 by default, since January 2023 (AWS's user
+// guide, default encryption).
 func (s *Service) getBucketEncryption(
 	_ context.Context, c *rest.Call, in *BucketInput,
 ) (*GetBucketEncryptionOutput, error) {

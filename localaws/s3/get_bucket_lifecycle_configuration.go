@@ -12,6 +12,8 @@ type GetBucketLifecycleConfigurationOutput struct {
 	Rule                               []LifecycleRule
 }
 
+// getBucketLifecycleConfiguration is NoSuchLifecycleConfiguration where there are no rules. A header tells from which
+// size on objects change their class (AWS's API reference).
 func (s *Service) getBucketLifecycleConfiguration(
 	_ context.Context, c *rest.Call, in *BucketInput,
 ) (*GetBucketLifecycleConfigurationOutput, error) {

@@ -11,7 +11,8 @@ type GetBucketLocationOutput struct {
 	Location string `xml:",chardata"`
 }
 
-// getBucketLocation may be called in any region: clients call it to find the bucket's.
+// getBucketLocation may be called in any region: clients call it to find the bucket's. us-east-1 is written as nothing,
+// and a bucket that was created in EU has EU (recorded on AWS, 2026-02: TestRecordedS3Locations).
 func (s *Service) getBucketLocation(
 	_ context.Context, c *rest.Call, in *BucketInput,
 ) (*GetBucketLocationOutput, error) {

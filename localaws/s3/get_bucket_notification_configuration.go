@@ -13,6 +13,8 @@ type GetBucketNotificationConfigurationOutput struct {
 	Notified
 }
 
+// getBucketNotificationConfiguration answers an empty document where there are none, and no error (AWS's API
+// reference).
 func (s *Service) getBucketNotificationConfiguration(
 	_ context.Context, c *rest.Call, in *BucketInput,
 ) (*GetBucketNotificationConfigurationOutput, error) {

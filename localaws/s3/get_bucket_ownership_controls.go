@@ -11,6 +11,8 @@ type GetBucketOwnershipControlsOutput struct {
 	Rule []OwnershipRule
 }
 
+// getBucketOwnershipControls is OwnershipControlsNotFoundError where they were deleted; a new bucket has
+// BucketOwnerEnforced (AWS's user guide, since April 2023).
 func (s *Service) getBucketOwnershipControls(
 	_ context.Context, c *rest.Call, in *BucketInput,
 ) (*GetBucketOwnershipControlsOutput, error) {

@@ -11,6 +11,8 @@ type GetBucketPolicyOutput struct {
 	Policy string `rest:"text"`
 }
 
+// getBucketPolicy answers the policy as it was put, in JSON and not in XML, or NoSuchBucketPolicy (AWS's API
+// reference).
 func (s *Service) getBucketPolicy(_ context.Context, c *rest.Call, in *BucketInput) (*GetBucketPolicyOutput, error) {
 	b, err := s.bucket(c, in.Bucket)
 	if err != nil {

@@ -6,6 +6,8 @@ import (
 	"github.com/godwitmq/godwit/localaws/rest"
 )
 
+// getBucketTagging is NoSuchTagSet for a bucket without tags, where an object without tags has an empty set (AWS's API
+// reference).
 func (s *Service) getBucketTagging(_ context.Context, c *rest.Call, in *BucketInput) (*TaggingOutput, error) {
 	b, err := s.bucket(c, in.Bucket)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"github.com/godwitmq/godwit/localaws/s3/bucket"
 )
 
+// getBucketWebsite is NoSuchWebsiteConfiguration where there is none.
 func (s *Service) getBucketWebsite(_ context.Context, c *rest.Call, in *BucketInput) (*bucket.Website, error) {
 	b, err := s.bucket(c, in.Bucket)
 	if err != nil {

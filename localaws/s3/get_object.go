@@ -17,6 +17,8 @@ type GetObjectOutput struct {
 	Body *rest.Stream `rest:"body"`
 }
 
+// getObject answers 404 for a missing key; AWS answers 403 if the caller may not list the bucket. The classes GLACIER
+// and DEEP_ARCHIVE are InvalidObjectState until they are restored (AWS's API reference, GetObject).
 func (s *Service) getObject(_ context.Context, c *rest.Call, in *GetObjectInput) (*GetObjectOutput, error) {
 	b, err := s.bucket(c, in.Bucket)
 	if err != nil {

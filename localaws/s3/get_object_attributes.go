@@ -57,6 +57,8 @@ type AttributePart struct {
 	ChecksumElements
 }
 
+// getObjectAttributes shows the ETag without quotes, and a checksum of parts without their number, unlike all other
+// actions. Parts are listed only if they have checksums of their own (AWS's API reference, GetObjectAttributes).
 func (s *Service) getObjectAttributes(_ context.Context, c *rest.Call, in *GetObjectAttributesInput,
 ) (*GetObjectAttributesOutput, error) {
 	b, err := s.bucket(c, in.Bucket)

@@ -13,6 +13,8 @@ type ObjectTaggingInput struct {
 	VersionID string `rest:"query,versionId"`
 }
 
+// getObjectTagging answers an empty set for an object without tags, where a bucket without tags is NoSuchTagSet (AWS's
+// API reference).
 func (s *Service) getObjectTagging(_ context.Context, c *rest.Call, in *ObjectTaggingInput) (*TaggingOutput, error) {
 	b, err := s.bucket(c, in.Bucket)
 	if err != nil {

@@ -11,6 +11,8 @@ type GetPublicAccessBlockOutput struct {
 	PublicAccess
 }
 
+// getPublicAccessBlock is NoSuchPublicAccessBlockConfiguration where it was deleted; a new bucket has everything
+// blocked.
 func (s *Service) getPublicAccessBlock(
 	_ context.Context, c *rest.Call, in *BucketInput,
 ) (*GetPublicAccessBlockOutput, error) {

@@ -17,6 +17,8 @@ type HeadObjectOutput struct {
 	ContentLength int64 `rest:"header,Content-Length"`
 }
 
+// headObject has no body, so that an error is only a status, and a missing key is 404; on AWS 403 if the caller may not
+// list the bucket (AWS's API reference, HeadObject).
 func (s *Service) headObject(_ context.Context, c *rest.Call, in *HeadObjectInput) (*HeadObjectOutput, error) {
 	b, err := s.bucket(c, in.Bucket)
 	if err != nil {

@@ -35,6 +35,8 @@ type ListedBucket struct {
 
 const maxBuckets = 10_000 // S3: buckets of a page, and in an account
 
+// listBuckets lists the buckets of all regions, wherever the request is signed for, unless bucket-region selects (AWS's
+// API reference, ListBuckets).
 func (s *Service) listBuckets(_ context.Context, c *rest.Call, in *ListBucketsInput) (*ListBucketsOutput, error) {
 	if err := checkSignedRegion(c); err != nil {
 		return nil, err

@@ -49,6 +49,8 @@ type ListedUpload struct {
 	ChecksumType      *string
 }
 
+// listMultipartUploads ignores an upload-id-marker without a key-marker (AWS's API reference), and has next markers
+// also on the last page (recorded on AWS, 2025-01 to 2026-02: TestRecordedS3Lists).
 func (s *Service) listMultipartUploads(
 	_ context.Context, c *rest.Call, in *ListMultipartUploadsInput,
 ) (*ListMultipartUploadsOutput, error) {

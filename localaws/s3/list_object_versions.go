@@ -50,7 +50,9 @@ type ListedVersion struct {
 	ChecksumType      *string
 }
 
-// listObjectVersions answers as for a bucket that never had versions.
+// listObjectVersions answers as for a bucket that never had versions: each object is the latest, with the version null.
+// A page that ends with a common prefix has no version marker (recorded on AWS, 2025-01 to 2026-02:
+// TestRecordedS3Lists).
 func (s *Service) listObjectVersions(
 	_ context.Context, c *rest.Call, in *ListObjectVersionsInput,
 ) (*ListObjectVersionsOutput, error) {

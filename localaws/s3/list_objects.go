@@ -32,6 +32,8 @@ type ListObjectsOutput struct {
 	CommonPrefixes []CommonPrefix
 }
 
+// listObjects has a NextMarker only with a delimiter; otherwise the last key is the next marker (AWS's API reference,
+// ListObjects).
 func (s *Service) listObjects(_ context.Context, c *rest.Call, in *ListObjectsInput) (*ListObjectsOutput, error) {
 	b, e, limit, err := s.listing(c, in.Bucket, in.EncodingType, in.MaxKeys, "max-keys")
 	if err != nil {

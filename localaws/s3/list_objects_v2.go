@@ -36,6 +36,8 @@ type ListObjectsV2Output struct {
 	CommonPrefixes        []CommonPrefix
 }
 
+// listObjectsV2 counts common prefixes as keys, and shows owners only with fetch-owner. start-after counts for the
+// first page only (AWS's API reference, ListObjectsV2).
 func (s *Service) listObjectsV2(_ context.Context, c *rest.Call, in *ListObjectsV2Input) (*ListObjectsV2Output, error) {
 	b, e, limit, err := s.listing(c, in.Bucket, in.EncodingType, in.MaxKeys, "max-keys")
 	if err != nil {

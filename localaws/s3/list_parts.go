@@ -45,6 +45,8 @@ type ListedPart struct {
 	ChecksumElements
 }
 
+// listParts lists a part with its number once, as it was uploaded last, and its checksum only if the upload has an
+// algorithm.
 func (s *Service) listParts(_ context.Context, c *rest.Call, in *ListPartsInput) (*ListPartsOutput, error) {
 	b, err := s.bucket(c, in.Bucket)
 	if err != nil {

@@ -36,6 +36,8 @@ type BlockedEncryption struct {
 	EncryptionType []string
 }
 
+// putBucketEncryption counts for objects that are put later, and takes a key of KMS that does not exist (AWS's API
+// reference, PutBucketEncryption). A key together with AES256 is an InvalidArgument.
 func (s *Service) putBucketEncryption(_ context.Context, c *rest.Call, in *PutBucketEncryptionInput) (*Done, error) {
 	b, err := s.bucket(c, in.Bucket)
 	if err != nil {

@@ -27,6 +27,8 @@ const (
 	minimumByClass = "varies_by_storage_class"
 )
 
+// putBucketLifecycleConfiguration replaces all rules. AWS applies them once a day, from the midnight (UTC) that follows
+// the time on; here exactly then (AWS's user guide, lifecycle expiration).
 func (s *Service) putBucketLifecycleConfiguration(
 	_ context.Context, c *rest.Call, in *PutBucketLifecycleConfigurationInput,
 ) (*LifecycleStored, error) {

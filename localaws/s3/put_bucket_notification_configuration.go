@@ -67,6 +67,8 @@ type FilterRule struct {
 	Value string
 }
 
+// putBucketNotificationConfiguration replaces all notifications, and only if every destination takes a test event
+// (AWS's user guide, configuring event notifications).
 func (s *Service) putBucketNotificationConfiguration(
 	_ context.Context, c *rest.Call, in *PutBucketNotificationConfigurationInput,
 ) (*Done, error) {

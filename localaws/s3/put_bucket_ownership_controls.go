@@ -34,6 +34,8 @@ func checkOwnership(kind string) error {
 	return rest.InvalidArgument("Invalid x-amz-object-ownership header: "+kind, "x-amz-object-ownership", kind)
 }
 
+// putBucketOwnershipControls takes exactly one rule, and refuses BucketOwnerEnforced while a list grants something to
+// others: InvalidBucketAclWithObjectOwnership (AWS's user guide, controlling ownership of objects).
 func (s *Service) putBucketOwnershipControls(
 	_ context.Context, c *rest.Call, in *PutBucketOwnershipControlsInput,
 ) (*Done, error) {

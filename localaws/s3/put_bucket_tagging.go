@@ -13,6 +13,8 @@ type PutBucketTaggingInput struct {
 	Tagging *Tagging `rest:"payload,Tagging"`
 }
 
+// putBucketTagging replaces all tags; TagResource of S3 Control adds. The error of a tag that begins with aws: differs
+// from that of an object (recorded on AWS, 2025-01-21: TestRecordedS3Tags).
 func (s *Service) putBucketTagging(_ context.Context, c *rest.Call, in *PutBucketTaggingInput) (*Done, error) {
 	b, err := s.bucket(c, in.Bucket)
 	if err != nil {

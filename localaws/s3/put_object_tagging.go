@@ -15,6 +15,7 @@ type PutObjectTaggingInput struct {
 	VersionID string   `rest:"query,versionId"`
 }
 
+// putObjectTagging replaces all tags, and takes ten (AWS's user guide, object tagging).
 func (s *Service) putObjectTagging(_ context.Context, c *rest.Call, in *PutObjectTaggingInput) (*Done, error) {
 	b, err := s.bucket(c, in.Bucket)
 	if err != nil {

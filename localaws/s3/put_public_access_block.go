@@ -21,6 +21,7 @@ type PublicAccess struct {
 	RestrictPublicBuckets bool
 }
 
+// putPublicAccessBlock replaces all four settings: one that is not named is off.
 func (s *Service) putPublicAccessBlock(_ context.Context, c *rest.Call, in *PutPublicAccessBlockInput) (*Done, error) {
 	b, err := s.bucket(c, in.Bucket)
 	if err != nil {

@@ -27,7 +27,8 @@ type ControlTag struct {
 	Value *string
 }
 
-// tagResource adds tags. A tag with the key of an existing one replaces it.
+// tagResource adds tags, and replaces those with the same key, unlike PutBucketTagging, which replaces all (AWS's API
+// reference, S3 Control TagResource).
 func (s *Service) tagResource(_ context.Context, c *rest.Call, in *TagResourceInput) (*Done, error) {
 	b, err := s.resource(c, &in.ResourceInput)
 	if err != nil {

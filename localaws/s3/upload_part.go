@@ -33,6 +33,8 @@ func badPartNumber(n int) error {
 	return rest.InvalidArgument("Part number must be an integer between 1 and 10000, inclusive", "partNumber", itoa(n))
 }
 
+// uploadPart replaces a part of the same number. Whether a part is too small is decided only when the upload is
+// completed, because the last one may be (AWS's API reference, UploadPart).
 func (s *Service) uploadPart(_ context.Context, c *rest.Call, in *UploadPartInput) (*UploadPartOutput, error) {
 	b, u, err := s.upload(c, in.Bucket, in.Key, in.UploadID)
 	if err != nil {

@@ -23,6 +23,8 @@ type UploadPartCopyOutput struct {
 	ChecksumElements
 }
 
+// uploadPartCopy has its ETag in the body, unlike UploadPart. A range needs both ends, and must lie within the source
+// (AWS's API reference, UploadPartCopy).
 func (s *Service) uploadPartCopy(
 	_ context.Context, c *rest.Call, in *UploadPartCopyInput,
 ) (*UploadPartCopyOutput, error) {

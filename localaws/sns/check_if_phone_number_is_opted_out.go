@@ -17,7 +17,8 @@ type CheckIfPhoneNumberIsOptedOutOutput struct {
 	IsOptedOut bool `json:"isOptedOut"`
 }
 
-// checkIfPhoneNumberIsOptedOut answers no: a number opts out by its answer to a message, and this server sends none.
+// checkIfPhoneNumberIsOptedOut answers no: a number opts out by its answer to a message, and this server sends none
+// (AWS's API reference; recorded on AWS, 2025-10-06).
 func (s *Service) checkIfPhoneNumberIsOptedOut(_ context.Context, _ *wire.Call,
 	in *PhoneNumberInput,
 ) (*CheckIfPhoneNumberIsOptedOutOutput, error) {

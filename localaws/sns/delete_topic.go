@@ -15,7 +15,8 @@ type DeleteTopicInput struct {
 // DeleteTopicOutput is the empty output of DeleteTopic.
 type DeleteTopicOutput struct{}
 
-// deleteTopic deletes a topic and its subscriptions. Deleting a topic that does not exist succeeds.
+// deleteTopic deletes a topic and its subscriptions. Deleting a topic that does not exist succeeds (AWS's API
+// reference, DeleteTopic).
 func (s *Service) deleteTopic(_ context.Context, c *wire.Call, in *DeleteTopicInput) (*DeleteTopicOutput, error) {
 	arn, fault := s.topicARN(c, "TopicArn", in.TopicArn)
 	if fault != nil {

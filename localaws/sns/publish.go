@@ -28,6 +28,7 @@ type PublishOutput struct {
 }
 
 // publish delivers to every queue before it returns; deliveries to http and https endpoints continue in the background.
+// AWS answers as soon as the message is stored, and delivers later (AWS's developer guide).
 func (s *Service) publish(ctx context.Context, c *wire.Call, in *PublishInput) (*PublishOutput, error) {
 	arn, fault := s.target(c, in)
 	if fault != nil {

@@ -24,7 +24,7 @@ type SubscribeOutput struct {
 }
 
 // subscribe subscribes a queue of the caller at once; an http or https endpoint, and the owners of an email address or
-// of a queue of another account, have to confirm first.
+// of a queue of another account, have to confirm first (AWS's API reference; recorded on AWS, 2025-10-06).
 func (s *Service) subscribe(_ context.Context, c *wire.Call, in *SubscribeInput) (*SubscribeOutput, error) {
 	arn, fault := s.topicARN(c, "TopicArn", in.TopicArn)
 	if fault != nil {

@@ -57,6 +57,8 @@ const (
 	maxTags        = 500 // AWS: TagsPerPage at most
 )
 
+// getResources finds resources of the request's region only. AWS also lists resources that had tags before, and shows a
+// change after seconds or minutes (AWS's API reference, GetResources); here it is visible at once.
 func (s *Service) getResources(_ context.Context, c *wire.Call, in *GetResourcesInput) (*GetResourcesOutput, error) {
 	if fault := in.check(); fault != nil {
 		return nil, fault
