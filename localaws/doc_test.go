@@ -9,21 +9,19 @@ import (
 	"github.com/godwitmq/godwit/localaws/rest"
 )
 
-// TestTheDocumentListsEveryActionAndParameter: the package's documentation is the reference for users.
+// TestTheDocumentListsEveryActionAndParameter: docs/localaws.md is the reference for users.
 func TestTheDocumentListsEveryActionAndParameter(t *testing.T) {
-	text, err := os.ReadFile("doc.go")
+	page, err := os.ReadFile("../docs/localaws.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	page := regexp.MustCompile(`(?m)^//\t {10,}`).ReplaceAllString(string(text), " ")
-	page = regexp.MustCompile(`\n `).ReplaceAllString(page, " ")
 	server, err := New(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer server.Close()
 	check := func(service, action string, members []string) {
-		line := regexp.MustCompile(`(?m)^//\t`+action+`( .*)?$`).FindAllString(page, -1)
+		line := regexp.MustCompile("(?m)^\\| `"+action+"` \\|.*$").FindAllString(string(page), -1)
 		if len(line) == 0 {
 			t.Errorf("%s of %s is not listed", action, service)
 		}
