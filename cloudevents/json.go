@@ -52,7 +52,7 @@ func (e *Event) appendData(b []byte) []byte {
 	return append(base64.StdEncoding.AppendEncode(append(b, '"'), e.Data), '"')
 }
 
-// checkJSON refuses data that is declared as JSON and is none.
+// checkJSON refuses data that is declared as JSON and cannot be read as JSON.
 func (e *Event) checkJSON() error {
 	if e.Data != nil && !json.Valid(e.Data) {
 		return wrong(attrData, "is no JSON, and datacontenttype is %s: set the content type that the data has",

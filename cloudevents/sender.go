@@ -59,7 +59,7 @@ func NewSender(p *godwit.Producer, o *SenderOptions) (*Sender, error) {
 	return &Sender{p: p, mode: o.Mode, typed: onKafka, dedup: p.Ordered() && !onKafka}, nil
 }
 
-// Send sends an event. The message may have keys, headers and a delay; its body and content type are those of the
+// Send sends an event. The message may have keys, headers and a delay; its body and content type are taken from the
 // event.
 func (s *Sender) Send(ctx context.Context, e Event, m godwit.Message) error {
 	m, err := s.Message(e, m)

@@ -22,7 +22,7 @@ import (
 	"github.com/godwitmq/godwit/snssqs"
 )
 
-// config is that of clients of the embedded server.
+// config is the configuration of clients of the embedded server.
 func config() aws.Config {
 	return aws.Config{
 		Region: "us-east-1", BaseEndpoint: aws.String("http://localaws.internal"),

@@ -18,7 +18,7 @@ import (
 	"github.com/godwitmq/godwit/ops"
 )
 
-// told is a backend whose counts are told by the test.
+// told is a backend with the counts that the test gives it.
 type told struct {
 	driver.Backend
 	acts map[string]driver.Activity

@@ -240,7 +240,7 @@ func (p *pauses) note(channel string, paused bool) {
 	p.last[channel] = pauseNote{time.Now(), paused}
 }
 
-// now reports whether a channel is paused, of which the sampler says that it is or not.
+// now reports whether a channel is paused, as the sampler says.
 func (p *pauses) now(channel string, seen bool) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

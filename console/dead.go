@@ -217,7 +217,7 @@ func deadPage(r *request) (*view, error) {
 	}, nil
 }
 
-// groups draws the heat map, and lists the groups. They are those of the whole look, so that a selection can be
+// groups draws the heat map, and lists the groups. They are of the whole look, so that a selection can be
 // changed; where a filter does more than select a group or a block, they are those that match.
 func (d *deadData) groups(r *request) {
 	shown := d.Scan

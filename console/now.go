@@ -162,7 +162,7 @@ func nowPage(r *request) (*view, error) {
 	return v, nil
 }
 
-// sum adds up all channels. A rate of which nothing is known is unknown.
+// sum adds up all channels. A rate without figures is unknown.
 func (d *nowData) sum(rows []row) {
 	d.Sent, d.Done = -1, -1
 	add := func(to *float64, v float64) {
@@ -320,7 +320,7 @@ func steps(samples []ops.Sample, end time.Time, step time.Duration, n int,
 	return values
 }
 
-// flowOver is the time of which rates are the mean where the last look has none yet.
+// flowOver is the time over which rates are averaged where the last look has none yet.
 const flowOver = 5 * time.Minute
 
 // lately returns rates, or where they are unknown their means of the last minutes, as a restart has kept them.

@@ -53,7 +53,7 @@ func TestNow(t *testing.T) {
 	})
 }
 
-// hung is a backend whose catalog is not answered until it is told.
+// hung is a backend that answers for its catalog only when the test says so.
 type hung struct {
 	driver.Backend
 	answers chan struct{}

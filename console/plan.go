@@ -160,7 +160,7 @@ func (r *request) requeue(w *wish) (*ops.RequeueOptions, error) {
 	return o, nil
 }
 
-// journal is the file of requeues from a channel to another, of which one runs at a time.
+// journal is the file of requeues from a channel to another; one runs at a time.
 func (c *Console) journal(from, to string) string {
 	return filepath.Join(c.folder, "requeue-"+url.PathEscape(from)+"-"+url.PathEscape(to)+".journal")
 }

@@ -63,7 +63,7 @@ type Depth struct {
 	Delayed  int64 // not yet due
 	// Oldest is the age of the oldest waiting message; negative: unknown, because the service does not report it.
 	Oldest time.Duration
-	// Partitions are those of a log that have waiting messages, ascending; nil: the service has no partitions.
+	// Partitions are the partitions of a log that have waiting messages, ascending; nil: the service has no partitions.
 	Partitions []PartitionDepth
 }
 

@@ -14,7 +14,7 @@ type ChannelInfo struct {
 	Paused bool
 	// Address is the service's name of the resource: an ARN, or the name of a topic of Kafka.
 	Address string
-	// Tags are those of the resource; nil: unknown, because the service has none, or because reading them is denied.
+	// Tags are the tags of the resource; nil: unknown, because the service has none, or because reading them is denied.
 	Tags map[string]string
 	// Created is when the resource was created; zero: the service does not say.
 	Created time.Time

@@ -22,7 +22,7 @@ type Difference struct {
 type WantedResource struct {
 	Channel  Channel // of the specification; of an exchange's topic: the exchange
 	Resource string  // as of a [Difference]
-	Name     string  // the service's name; of a subscription: that of its queue
+	Name     string  // the service's name; of a subscription: the name of its queue
 	// Attributes are values as the service writes them, by its names.
 	Attributes map[string]string
 	Tags       map[string]string // nil: it can have none

@@ -42,8 +42,8 @@ type Delivery struct {
 	Attempt  int32 // attempts before this delivery that are known for certain; 0: none or unknown
 	Received int32 // how often the message was received, including this time: an upper bound on attempts; 0: unknown
 
-	// FirstFailure is that of earlier deliveries, as their settlements said; zero: none, or the backend does not carry
-	// it along.
+	// FirstFailure is the time of the first failure in earlier deliveries, as their settlements said; zero: none, or
+	// the backend does not carry it along.
 	FirstFailure time.Time
 
 	SentAt    time.Time // zero: unknown
@@ -142,7 +142,7 @@ type ReceiveLimits struct {
 	// Grows: while traffic fills the polls, the core may hold more than Window deliveries and run more than Polls
 	// calls, so that its handlers do not wait for round trips. Leave it out where the service allows few receives.
 	Grows bool
-	// Lanes: one Receive may return many deliveries of one order key, of which only the first can start. The core then
+	// Lanes: one Receive may return many deliveries of one order key, and only the first can start. The core then
 	// counts Window in lanes, and bounds the deliveries that wait behind others of their lane by a number of its own.
 	Lanes bool
 

@@ -28,8 +28,8 @@ type Message struct {
 // Header is a name and a value. Names are unique within a message; only in records of Kafka they may repeat.
 type Header struct {
 	Name, Value string
-	// Type is that of the message attribute of SQS or SNS that the header was or will be: Number, Binary, String.json
-	// and so on; "": String. The Value of a Binary one is in base64. Kafka has no types, and ignores it.
+	// Type is the type of the message attribute of SQS or SNS that the header was or will be: Number, Binary,
+	// String.json and so on; "": String. The Value of a Binary one is in base64. Kafka has no types, and ignores it.
 	Type string
 }
 

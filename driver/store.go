@@ -83,7 +83,7 @@ func (e *PayloadError) Unwrap() error { return e.Err }
 type PayloadFault uint8
 
 const (
-	PayloadPointer PayloadFault = iota // a pointer was announced, and the body is none that can be read
+	PayloadPointer PayloadFault = iota // a pointer was announced, and the body cannot be read as one
 	PayloadForeign                     // it points outside of the locations that the store reads
 	PayloadMissing                     // there is no object
 	PayloadShort                       // the object has fewer bytes than announced

@@ -12,7 +12,7 @@ import (
 	"github.com/godwitmq/godwit/localaws/wire"
 )
 
-// An event that is none of the channel's queue is an error that says what to do, and no handler starts.
+// An event of another queue than the channel's is an error that says what to do, and no handler starts.
 func TestMalformedEvents(t *testing.T) {
 	w := newWorld(t)
 	defer w.close()

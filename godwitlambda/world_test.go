@@ -25,7 +25,7 @@ import (
 	"github.com/godwitmq/godwit/snssqs"
 )
 
-// functionTimeout is that of the functions of these tests.
+// functionTimeout is the timeout of the functions of these tests.
 const functionTimeout = 30 * time.Second
 
 // world is an embedded server with a backend, and a client of another program: Lambda.

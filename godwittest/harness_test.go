@@ -265,7 +265,7 @@ func TestFaults(t *testing.T) {
 			func(h *godwittest.Harness) *godwittest.Fault { return h.LoseAnswers(godwittest.Receives, "orders", 1) },
 			slower(30 * time.Second),
 		},
-		// Shorter than the sender's 20 s, of which the waits between its last tries may take ten.
+		// Shorter than the sender's 20 s, because the waits between its last tries may take ten.
 		"an outage": {
 			func(h *godwittest.Harness) *godwittest.Fault { return h.Outage(5 * time.Second) },
 			slower(5 * time.Second),

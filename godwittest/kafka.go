@@ -22,7 +22,7 @@ type KafkaOptions struct {
 
 // NewKafka is [New] with Kafka instead of AWS: the embedded broker, in this process. In a bubble, build the tests with
 // -tags synctests, which the client of Kafka needs there. Outside a bubble time is real, and [Harness.Advance] cannot
-// move it. Faults are those of [Harness.Broker]. [Harness.AwaitHandled] waits until the offset is ready for the next
+// move it. Faults are injected by [Harness.Broker]. [Harness.AwaitHandled] waits until the offset is ready for the next
 // commit.
 func NewKafka(t testing.TB, o *KafkaOptions) *Harness {
 	t.Helper()

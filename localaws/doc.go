@@ -22,7 +22,7 @@
 // time; a process can have many servers.
 //
 // A request works in the region that it is signed for, and for the account that its access key is, if that has twelve
-// digits. Options.Region and Options.Account are those of other keys and of requests that are not signed, which work
+// digits. Options.Region and Options.Account are for other keys and for requests that are not signed, which work
 // where the ARN or the queue URL is that they name. SQS, SNS and CloudWatch return the models of that default place,
 // and In those of another. With Options.SingleRegion every request works in the region of the options. Policies decide
 // about callers of other accounts; docs/compatibility.md has the rules between regions and accounts.

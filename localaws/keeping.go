@@ -23,7 +23,7 @@ import (
 // serverRecord is the key of the record of the server itself.
 const serverRecord = "server"
 
-// keeping is what a server does with its store. The zero value is that of a server in memory.
+// keeping is what a server does with its store. A server in memory has the zero value.
 type keeping struct {
 	store keep.Store
 	clock *clock.Clock

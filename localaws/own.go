@@ -41,7 +41,7 @@ import (
 // Tools for LocalStack find /_localstack/health, and /health, and may list messages under /_aws/sqs/messages.
 //
 // Lists come in pages of ?limit= elements. The field next is the parameter ?after= of the next page. They are of all
-// accounts and regions; ?account= and ?region= select. A queue of NAME is that of the server's own account and region,
+// accounts and regions; ?account= and ?region= select. A queue of NAME is in the server's own account and region,
 // if there is one, or else the only one of this name.
 const ownPrefix = "/_localaws/"
 

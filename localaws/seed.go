@@ -18,7 +18,7 @@ import (
 	"github.com/godwitmq/godwit/localaws/wire"
 )
 
-// seedPlace is the place of a resource in a seed file. "" is that of the server's options.
+// seedPlace is the place of a resource in a seed file. "" means the server's options.
 type seedPlace struct {
 	Account string `json:"account"`
 	Region  string `json:"region"`
@@ -48,7 +48,7 @@ type seedTopic struct {
 type seedSubscription struct {
 	Queue      string         `json:"queue"`
 	Endpoint   string         `json:"endpoint"`
-	Protocol   string         `json:"protocol"` // "": that of the endpoint's URL
+	Protocol   string         `json:"protocol"` // "": the protocol of the endpoint's URL
 	Attributes seedAttributes `json:"attributes"`
 }
 

@@ -49,7 +49,7 @@ func (s *Store) page(ctx context.Context, pages *s3.ListObjectsV2Paginator) (*s3
 	return page, err
 }
 
-// listed is an object of a page; false: its key is none of newKey.
+// listed is an object of a page; false: its key was not made by newKey.
 func (s *Store) listed(o types.Object, prefix string) (driver.Object, bool) {
 	key, err := url.PathUnescape(deref(o.Key))
 	if _, ours := keyTime(key); err != nil || !ours || !strings.HasPrefix(key, prefix) || !straight(key) {

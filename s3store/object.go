@@ -53,7 +53,7 @@ func (o *object) Read(to []byte) (int, error) {
 			}
 		}
 		if why := o.resume(); why != nil {
-			return 0, fmt.Errorf("%w (%v)", err, why) //nolint:errorlint // the class is that of the connection
+			return 0, fmt.Errorf("%w (%v)", err, why) //nolint:errorlint // the class is the connection's
 		}
 		o.broken = nil
 	}

@@ -100,7 +100,7 @@ func (s *Store) encryption() (types.ServerSideEncryption, *string, *bool) {
 	return types.ServerSideEncryptionAwsKms, &s.o.Encryption, &yes
 }
 
-// inParts writes an object of which upload writes the parts. If that fails, or ctx ends, it removes the parts.
+// inParts writes an object whose parts upload writes. If that fails, or ctx ends, it removes the parts.
 func (s *Store) inParts(
 	ctx context.Context, key string, upload func(id string) ([]types.CompletedPart, error),
 ) error {
@@ -222,7 +222,7 @@ func (b *source) measure() error {
 }
 
 // next returns the next bytes, at most so many, as a reader that can be rewound for a repetition, until the next call.
-// Those of a body in memory are not copied.
+// Parts of a body in memory are not copied.
 func (b *source) next(most int64) (part io.ReadSeeker, n int64, err error) {
 	n = min(b.left, most)
 	defer func() { b.left, b.at = b.left-n, b.at+n }()

@@ -53,7 +53,7 @@ func TestCodec(t *testing.T) {
 	}
 }
 
-// The subjects are those of Confluent's strategies.
+// The subjects follow Confluent's strategies.
 func TestSubjects(t *testing.T) {
 	for want, got := range map[string]string{
 		"orders-value":       schemaregistry.TopicName("orders"),

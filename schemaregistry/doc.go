@@ -4,7 +4,7 @@
 // Its nouns: a [Codec] is a godwit.Codec that puts the id of a registered [Schema] in front of each body, and finds the
 // schema of each received body by its id. A [Serde] is what encodes and decodes the payload behind the id: [Payload]
 // makes one of a codec that needs no schema, and for Avro it is two functions around a library of Avro. The client of
-// the registry is that of github.com/twmb/franz-go/pkg/sr, which has its own options for addresses and credentials.
+// the registry is the one of github.com/twmb/franz-go/pkg/sr, which has its own options for addresses and credentials.
 //
 //	client, err := sr.NewClient(sr.URLs("https://registry.example.com"), sr.BasicAuth(user, password))
 //	codec, err := schemaregistry.New(client, schemaregistry.Payload(godwit.JSON), &schemaregistry.Options{

@@ -152,7 +152,7 @@ func xray(header string) trace.SpanContext {
 	return trace.NewSpanContext(c)
 }
 
-// decode sets an id. A text that is none leaves zeros, which are not valid.
+// decode sets an id. Any other text leaves zeros, which are not valid.
 func decode(id []byte, text string) {
 	if hex.DecodedLen(len(text)) != len(id) || len(text)%2 != 0 {
 		return

@@ -9,7 +9,7 @@ import (
 	"go.opentelemetry.io/otel/semconv/v1.43.0/messagingconv"
 )
 
-// Buckets of histograms. The first are those of the conventions for durations.
+// Buckets of histograms. The first are the conventions' buckets for durations.
 var (
 	durations = metric.WithExplicitBucketBoundaries(
 		0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10)

@@ -26,10 +26,10 @@ const (
 	mostRepeats = 1000
 )
 
-// LogHandler returns a handler that adds the ids of trace and span to each line: those of the line's context or, for a
-// line of a consumer about a delivery, those of the span that has sent the message. A warning or an error that repeats,
-// with the same message, channel and error, is written once a minute, with the number of times that it was left out.
-// The options that Consumer returns have such a handler already; use it for the logger of handlers, too.
+// LogHandler returns a handler that adds the ids of trace and span to each line: the ids of the line's context or, for
+// a line of a consumer about a delivery, those of the span that has sent the message. A warning or an error that
+// repeats, with the same message, channel and error, is written once a minute, with the number of times that it was
+// left out. The options that Consumer returns have such a handler already; use it for the logger of handlers, too.
 func (t *Telemetry) LogHandler(next slog.Handler) slog.Handler {
 	return &logHandler{next: next, t: t, repeats: newRepeats()}
 }

@@ -153,7 +153,7 @@ func (l labels) zero(counters ...metric.Int64Counter) {
 	}
 }
 
-// kinds are those of dead letters, as godwit.Death has them.
+// kinds are the kinds of dead letters, as godwit.Death has them.
 func kinds() []string {
 	all := []string{
 		"exhausted", "permanent", "rejected", "timeout", "undecodable", "panic", "blocked", "payload-large",

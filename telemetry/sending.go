@@ -35,7 +35,7 @@ func (s *sending) hooks() godwit.ProducerHooks {
 // created is called before anything is sent.
 func (s *sending) created(p *godwit.Producer) {
 	where := p.Address()
-	where.Group = "" // it is that of consumers
+	where.Group = "" // only consumers have a group
 	at := address(p.Channel(), where)
 	s.message = kindOf(s.t.tracer, "send", p.Channel(), trace.SpanKindProducer, at)
 	s.request = kindOf(s.t.tracer, "send", p.Channel(), trace.SpanKindClient, at)

@@ -5,7 +5,7 @@ import (
 	"net/url"
 )
 
-// Context is a connection of the command godwit. A setting that is not there is that of the environment. No setting is
+// Context is a connection of the command godwit. A setting that is not there comes from the environment. No setting is
 // a secret: credentials are in the profile, in a file, or in a variable.
 type Context struct {
 	// Backend is what carries the messages. It is required.

@@ -73,7 +73,7 @@ func unknownAttribute(r *driver.WantedResource, name string) error {
 	return fmt.Errorf("topology: the export does not know the attribute %s of %s %s", name, r.Resource, r.Name)
 }
 
-// queueURL is the URL of a queue of AWS by its ARN; "": it is none.
+// queueURL is the URL of a queue of AWS by its ARN; "": the ARN is of something else.
 func queueURL(arn string) string {
 	parts := strings.Split(arn, ":")
 	if len(parts) != 6 || parts[2] != "sqs" {

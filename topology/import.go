@@ -14,7 +14,7 @@ import (
 
 // Import declares what a namespace has, so that its plan has no step but the tag of the topology. What the declaration
 // cannot say stays a step of the next plan: a number of receives that no max_attempts leads to, and filters of other
-// forms. The name is that of the new topology. Resources that the backend was told to use are left out. With an error
+// forms. The name is for the new topology. Resources that the backend was told to use are left out. With an error
 // nothing is known.
 func Import(ctx context.Context, b godwit.Backend, name, namespace string) (*Spec, error) {
 	do := driver.OperationsOf(b)
@@ -86,7 +86,7 @@ func imported(s *Spec, one *driver.ChannelSpec) Channel {
 	} else {
 		c.MaxAttempts = attemptsOf(one)
 	}
-	seconds, _ := strconv.Atoi(one.Tags["alarm-age"]) // a tag that is no number is none of ours
+	seconds, _ := strconv.Atoi(one.Tags["alarm-age"]) // a tag that is no number was not set by Godwit
 	c.Alarms.Age = time.Duration(seconds) * time.Second
 	c.Alarms.Depth, _ = strconv.Atoi(one.Tags["alarm-depth"])
 	c.Alarms.DeadLetters, _ = strconv.Atoi(one.Tags["alarm-dead-letters"])

@@ -115,7 +115,7 @@ func order(ordered bool) string {
 	return "–"
 }
 
-// short is a duration without units that are zero; otherwise is that of zero.
+// short is a duration without units that are zero; otherwise is the text for zero.
 func short(d time.Duration, otherwise string) string {
 	switch {
 	case d == 0:

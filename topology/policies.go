@@ -18,7 +18,7 @@ type RolePolicy struct {
 
 // PoliciesOptions say where the resources are.
 type PoliciesOptions struct {
-	// Region and Account are those of the resources. Set them, or replace REGION and ACCOUNT in the policies.
+	// Region and Account are where the resources are. Set them, or replace REGION and ACCOUNT in the policies.
 	Region, Account string
 	// Partition is the first part of ARNs; "": aws. Set it in China, and in AWS GovCloud.
 	Partition string

@@ -53,7 +53,7 @@ type Exchange struct {
 	HighThroughput bool `yaml:"high_throughput" doc:"Recognize duplicates per order key instead of per exchange."`
 	// KMSKey encrypts messages; "": the service's own encryption. Set it when you must control the key.
 	KMSKey string `yaml:"kms_key" doc:"The id, alias or ARN of the key of KMS that encrypts the messages."`
-	// Owner is who looks after it; "": that of the Spec. Set it where a team shares a file with others.
+	// Owner is who looks after it; "": the owner of the Spec. Set it where a team shares a file with others.
 	Owner string `yaml:"owner" doc:"Who looks after it, if that is not the owner of the file."`
 	// Tags are further tags. Set them when costs or permissions of the account depend on tags.
 	Tags map[string]string `yaml:"tags" doc:"Further tags."`
@@ -91,7 +91,7 @@ type Channel struct {
 	Filter Filter `yaml:"filter" doc:"The messages of the exchange that the queue gets, by routing key."`
 	// KMSKey encrypts messages; "": the service's own encryption. Set it when you must control the key.
 	KMSKey string `yaml:"kms_key" doc:"The id, alias or ARN of the key of KMS that encrypts the messages."`
-	// Owner is who looks after it; "": that of the Spec. Set it where a team shares a file with others.
+	// Owner is who looks after it; "": the owner of the Spec. Set it where a team shares a file with others.
 	Owner string `yaml:"owner" doc:"Who looks after it, if that is not the owner of the file."`
 	// Critical says that an alarm wakes a person up. Set it when waiting until the morning is too late.
 	Critical bool `yaml:"critical" doc:"An alarm wakes a person up."`

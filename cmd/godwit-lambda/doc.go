@@ -23,5 +23,5 @@
 //	GODWIT_SNS_TOPIC       the ARN of a topic of SNS that is told
 //
 // What is told is also printed, for the log of the function; the addresses and the key are not. Region and credentials
-// are those of the function. docs/lambda.md has the permissions and a schedule.
+// are the function's own. docs/lambda.md has the permissions and a schedule.
 package main

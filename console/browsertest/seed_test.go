@@ -19,7 +19,7 @@ import (
 	"github.com/godwitmq/godwit/ops"
 )
 
-// busy is a backend whose rates and ages are told, because those of the service would need hours.
+// busy is a backend with rates and ages of its own, because a service's would need hours.
 type busy struct {
 	driver.Backend
 	rates map[string][2]float64 // sent and done a second

@@ -49,7 +49,7 @@ func largeCases() []testCase {
 // largeBody is larger than what any service of the kit takes, and is not text.
 func largeBody() []byte { return bytes.Repeat([]byte{0, 0xff, 'x'}, 1<<20) }
 
-// reader is a message with the body in a Reader, of which nothing but Read is known.
+// reader is a message with the body in a Reader that has nothing but Read.
 func reader(body []byte, k *kit, s driver.Sender) driver.Message {
 	k.Helper()
 	if apart := s.Limits().Apart; apart <= 0 || apart >= int64(len(body)) {

@@ -96,7 +96,7 @@ func planEmpty(k *kit) {
 	}
 }
 
-// inStore reports whether a difference is that of the backend's store.
+// inStore reports whether a difference is in the backend's store.
 func inStore(difference string) bool { return strings.Contains(difference, "bucket") }
 
 func planExchange(k *kit) {

@@ -41,7 +41,7 @@ func purgeAll(k *kit) {
 	held := e.get(3)[:1] // the others are in flight, too
 	k.purge(e.ch, true, 3)
 	k.purge(e.ch, false, 3)
-	// The answer for a message that is gone may be an error, and is none for the backend.
+	// The service's answer for a message that is gone may be an error; the backend does not take it for one.
 	_ = e.recv.Settle(k.ctx, []driver.Settlement{{Handle: held[0].Handle, Action: driver.Done}})
 	e.put(bodies("d")...)
 	ds := e.get(1)

@@ -18,8 +18,8 @@
 //
 //   - Prepare reports every error of a single message; Send can then fail only as a whole.
 //   - No argument is retained: Prepare clones the body and the headers, Ensure and Receiver the filter.
-//   - A handle is a pointer and a number, so that the backend allocates nothing per delivery. The number is that of the
-//     receive; a handle that a later receive has superseded is answered with driver.ErrLost.
+//   - A handle is a pointer and a number, so that the backend allocates nothing per delivery. The number is the one of
+//     the receive; a handle that a later receive has superseded is answered with driver.ErrLost.
 //   - A Receive waits, in its caller's goroutine, for a change of the queue, a timer of its own or the end of its
 //     context. There is no other goroutine, and the lock is never held during a wait, so tests can run in virtual
 //     time.

@@ -40,7 +40,8 @@ func TestBreaker(t *testing.T) {
 	}
 }
 
-// Calls that were running when it opened fail one by one: the pause is that of one failure, not of a hundred.
+// Calls that were running when it opened fail one by one: the pause is as long as after one failure, not after a
+// hundred.
 func TestACrowdThatFailsTogether(t *testing.T) {
 	now := time.Unix(0, 0)
 	b := circuit.New(2, backoff.Curve{First: time.Second, Max: time.Hour})

@@ -12,7 +12,7 @@ import (
 	"github.com/godwitmq/godwit/driver"
 )
 
-// Open begins to read the body of a pointer. Its errors are those of a driver.Opener.
+// Open begins to read the body of a pointer. It has the errors of a driver.Opener.
 func Open(ctx context.Context, store driver.Store, p Pointer) (io.ReadCloser, int64, error) {
 	src, size, err := store.Open(ctx, p.At)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 func (p Pointer) Ours() bool { return p.SHA256 != "" }
 
 // Copy copies the object of a pointer to one below a folder, whatever its age, and returns the pointer to that. The
-// errors are those of [Renew].
+// errors are as with [Renew].
 func Copy(ctx context.Context, store driver.Store, folder string, p Pointer) (Pointer, error) {
 	copier, able := store.(driver.Copier)
 	if !able {

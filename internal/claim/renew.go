@@ -11,7 +11,7 @@ import (
 // copy below the folder if the object has used up more than half of the store's lifetime, or if less than stays is left
 // of it, for which the message can be where it goes. A copy is a new object, which a whole lifetime is ahead of; the
 // old object stays. A store that cannot tell the age of an object, or cannot copy by itself, writes the body again. The
-// errors are those of Open and of a driver.Store.
+// errors are as with Open and with a driver.Store.
 func Renew(ctx context.Context, store driver.Store, folder string, p Pointer, stays time.Duration) (Pointer, error) {
 	life := store.Lifetime()
 	if life == 0 {

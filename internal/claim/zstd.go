@@ -156,7 +156,7 @@ func undecodable(err error) error {
 	return fault(driver.PayloadAltered, "the object cannot be decompressed: %w", err)
 }
 
-// sized is a body of which a sender has said how many bytes it has.
+// sized is a body whose sender has said how many bytes it has.
 type sized struct {
 	from io.Reader
 	size int64

@@ -95,7 +95,7 @@ func (s *source) read(fsys fs.FS, name string) error {
 		s.imports[imported] = name
 	}
 	if ast.IsGenerated(file) {
-		return nil // its variables are those of the generator
+		return nil // the generator has made its variables
 	}
 	for _, decl := range file.Decls {
 		s.declare(name, decl)

@@ -62,7 +62,7 @@ func TestOptionsWithoutComment(t *testing.T) {
 	}
 }
 
-// sentenceEnd is the end of a sentence. A point inside of a number or a name is none.
+// sentenceEnd is the end of a sentence. A point inside of a number or a name does not end one.
 var sentenceEnd = regexp.MustCompile(`[.]"?(\s|$)`)
 
 // optionsWithoutComment counts the options of a file, and complains of those whose comments say too little.

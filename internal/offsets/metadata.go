@@ -18,7 +18,7 @@ import (
 //	uvarint  the number of exceptions; for each of them two uvarints: the number of stretches since the exception
 //	         before, and its length minus one
 //	bits     2n lengths minus one: the high part in unary (ones, ended by a zero), then the low bits, most significant
-//	         first; those of exceptions are zero. Padded with zeros
+//	         first; numbers of exceptions are zero. Padded with zeros
 //	uvarint  the number of blocks; for each of them the key's hash (8 bytes, big endian) and three uvarints: the
 //	         distance of the first record from the committed offset, its number of attempts, and the number of
 //	         records. Not in version 1

@@ -6,7 +6,7 @@ type Past struct {
 	told      told
 }
 
-// NewPast reads a commit and its metadata. identity is that of the partition's log.
+// NewPast reads a commit and its metadata. identity is the identity of the partition's log.
 func NewPast(committed int64, metadata, identity string) *Past {
 	return &Past{committed, decode(metadata, committed, identity)}
 }

@@ -9,8 +9,8 @@ type told struct {
 	tried     int       // number of tries that were read again
 	prices    prices    // of the stretches that were not read again, and of the gaps before them
 	base      int64     // the committed offset, or where an earlier stretch ended
-	// epoch is the latest leader epoch of a record that the metadata describes. A record with a later epoch is none of
-	// them, nor is any record behind it.
+	// epoch is the latest leader epoch of a record that the metadata describes. A record with a later epoch is not one
+	// of them, nor is any record behind it.
 	epoch int32
 
 	blocks  []block

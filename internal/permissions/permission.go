@@ -18,8 +18,8 @@ func Of(service, action string, input any) (all []Permission) {
 	return all
 }
 
-// actions are those of IAM that a call needs. Most calls of a batch have none of their own, and a resource that is made
-// with tags needs a second.
+// actions are the actions of IAM that a call needs. Most calls of a batch have none of their own, and a resource that
+// is made with tags needs a second.
 func actions(service, call string, input any) []string {
 	action := strings.TrimSuffix(call, "Batch")
 	tags := reflect.ValueOf(input).Elem().FieldByName("Tags")

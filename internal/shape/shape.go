@@ -23,7 +23,7 @@ const (
 var varying = regexp.MustCompile(`(` + times + `)|(` + uuids + `)|(` + addresses + `)|(` + quoted + `)|(` + hex +
 	`)|(` + numbers + `)`)
 
-// placeholders are those of the groups of varying.
+// placeholders are the placeholders of the groups of varying.
 var placeholders = [...]string{"", "<time>", "<id>", "<address>", "<text>", "<id>", "<n>"}
 
 // Of returns the shape of a text. White space counts as one space.

@@ -47,7 +47,8 @@ func (w *world) batchHandler(p *consumer) godwit.BatchHandler {
 	}
 }
 
-// wholeBatch is the behavior for a batch as a whole: that of the first message, with the longest duration of all.
+// wholeBatch is the behavior for a batch as a whole: the behavior of the first message, with the longest duration of
+// all.
 func wholeBatch(behaviors []behavior) behavior {
 	whole := behaviors[0]
 	for i := range behaviors {

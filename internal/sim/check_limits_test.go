@@ -111,7 +111,7 @@ func (p *consumer) atWork() (n int) {
 	return n
 }
 
-// untold is the number of running handlers that may have been abandoned, and of which the consumer has not said so. The
+// untold is the number of running handlers that may have been abandoned, although the consumer has not said so. The
 // caller holds c.mu.
 func (c *checker) untold(p *consumer) int {
 	calls := map[*handlerCall]bool{}

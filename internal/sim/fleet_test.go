@@ -44,7 +44,7 @@ func (r *run) halted() <-chan struct{} {
 	return r.ps[0].fleet.ended
 }
 
-// together waits for the end of a fleet of which one consumer has ended. It returns false if the other consumer
+// together waits for the end of a fleet after one of its consumers has ended. It returns false if the other consumer
 // continues, which is allowed without StopTogether.
 func (r *run) together() bool {
 	wait := 5 * time.Second

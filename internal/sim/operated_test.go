@@ -26,7 +26,7 @@ type carrier interface {
 	close() error
 }
 
-// connections are those of a process: all of them at once are cut, as in a crash, and permitted again.
+// connections are the connections of a process: all of them at once are cut, as in a crash, and permitted again.
 type connections interface {
 	cut()
 	mend()

@@ -197,7 +197,7 @@ const (
 	callResize
 )
 
-// newCalls draws pauses, of which some come twice in a row, and changes of concurrency.
+// newCalls draws pauses, some of them twice in a row, and changes of concurrency.
 func newCalls(r *stream, life time.Duration) (calls []call) {
 	of := r.IntN(2)
 	for at := r.between(0, life/2); at < life; at += r.between(time.Second, life/2) {

@@ -78,7 +78,7 @@ func (a *answers) mended(answer []byte) []byte {
 	resp.SetVersion(q.version)
 	body := answerHead
 	if resp.IsFlexible() {
-		body++ // the header's tags, of which kfake sends none
+		body++ // the header's tags; kfake sends no tags
 	}
 	if len(answer) < body || resp.ReadFrom(answer[body:]) != nil {
 		return answer

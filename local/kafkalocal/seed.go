@@ -15,7 +15,7 @@ type SeedTopic struct {
 	Name string `json:"name"`
 	// Partitions is the number of partitions; 0: one. Set it to test consumers that share a topic.
 	Partitions int32 `json:"partitions"`
-	// Configs are configs of the topic, such as cleanup.policy; none: those of the broker. Set them as on your cluster.
+	// Configs are configs of the topic, such as cleanup.policy; none: the broker's own. Set them as on your cluster.
 	Configs map[string]string `json:"configs"`
 }
 

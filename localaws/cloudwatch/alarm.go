@@ -54,7 +54,7 @@ func (qs *queries) decisive() *query {
 			return q
 		}
 	}
-	return &qs.all[0] // PutMetricAlarm refuses queries of which none is returned
+	return &qs.all[0] // PutMetricAlarm refuses queries that return nothing
 }
 
 // MetricAlarm is an alarm as the API shows it.

@@ -183,7 +183,7 @@ func (s *Service) checkTopics(in *PutMetricAlarmInput) *wire.Error {
 	return nil
 }
 
-// checkData checks what the alarm watches: a metric, or queries of which one is returned.
+// checkData checks what the alarm watches: a metric, or queries that return one series.
 func (in *PutMetricAlarmInput) checkData(a *metricAlarm) *wire.Error {
 	if len(in.Metrics) > 0 {
 		return in.checkQueries(a)

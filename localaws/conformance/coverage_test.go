@@ -73,7 +73,8 @@ func note(path string, v reflect.Value) {
 	}
 }
 
-// memberName returns the name of a field in AWS's model. Those of S3 are the fields' own, but AWS writes Id and Arn.
+// memberName returns the name of a field in AWS's model. S3's members have the fields' own names, but AWS writes Id and
+// Arn.
 func memberName(f reflect.StructField) string {
 	name := f.Name
 	for ours, theirs := range map[string]string{"ID": "Id", "ARN": "Arn"} {

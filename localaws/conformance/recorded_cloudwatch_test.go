@@ -32,7 +32,7 @@ func TestCloudWatchRecordedCount(t *testing.T) {
 	})
 }
 
-// The status of an error is that of the query protocol only for clients that ask for it (smithy.io, "AWS query
+// An error has the status of the query protocol only for clients that ask for it (smithy.io, "AWS query
 // compatible": x-amzn-query-mode; the status of the error in the model is 400).
 func TestCloudWatchRecordedStatus(t *testing.T) {
 	for _, c := range []struct {

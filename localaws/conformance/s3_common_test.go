@@ -73,7 +73,7 @@ type reply struct {
 	body   string
 }
 
-// code returns the code of an error; "": it is none.
+// code returns the code of an error; "": the answer is no error.
 func (r reply) code() string {
 	var e struct{ Code string }
 	if xml.Unmarshal([]byte(r.body), &e) != nil {
@@ -152,7 +152,7 @@ func (b *bucket) send(r *http.Request) reply {
 	return reply{status, header, text}
 }
 
-// wants checks an answer's status and the code of its error; "": it is none.
+// wants checks an answer's status and the code of its error; "": it must be no error.
 func (b *bucket) wants(what string, r reply, status int, code string) {
 	b.Helper()
 	if r.status != status || r.code() != code {

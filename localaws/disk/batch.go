@@ -57,7 +57,7 @@ func encode(b []byte, changes []change) []byte {
 	return b
 }
 
-// checksum returns the checksum of a batch: that of its length and its body.
+// checksum returns the checksum of a batch, over its length and its body.
 func checksum(b []byte) uint32 {
 	return crc32.Update(crc32.Checksum(b[4:8], castagnoli), castagnoli, b[batchHeader:])
 }

@@ -57,7 +57,7 @@ func claim(dir string) (*os.File, error) {
 	return lock, nil
 }
 
-// checkEntries returns an error if the folder is that of another program, or of a newer version.
+// checkEntries returns an error if the folder belongs to another program or to a newer version.
 func checkEntries(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

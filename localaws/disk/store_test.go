@@ -454,7 +454,8 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// BenchmarkSync is one message of 1 KiB at a time: a send, a receive and a deletion, of which two are waited for.
+// BenchmarkSync is one message of 1 KiB at a time: a send, a receive and a deletion; the send and the deletion are
+// waited for.
 func BenchmarkSync(b *testing.B) {
 	s, err := Open(filepath.Join(b.TempDir(), "data"), &Options{Logger: quiet})
 	if err != nil {

@@ -84,7 +84,7 @@ func newBody(w http.ResponseWriter, r *http.Request, buffers *sync.Pool, claims 
 	return b
 }
 
-// readMD5 reads a digest in base64, or in hexadecimal, which S3 takes, too; nil: it is none.
+// readMD5 reads a digest in base64, or in hexadecimal, which S3 takes, too; nil: it is no digest.
 func readMD5(text string) []byte {
 	if len(text) == hex.EncodedLen(md5.Size) {
 		if digest, err := hex.DecodeString(text); err == nil {

@@ -20,7 +20,7 @@ import (
 
 // Options configure a Mux. All fields but SingleRegion, Around and Domains are required.
 type Options struct {
-	// Account and Region are those of requests that name none; see wire.Options.
+	// Account and Region are for requests that name none; see wire.Options.
 	Account      string
 	Region       string
 	SingleRegion bool

@@ -81,7 +81,7 @@ func FuzzXML(f *testing.F) {
 			return
 		}
 		if s.At != nil {
-			return // its precision is that of the answer
+			return // the answer decides about its precision
 		}
 		again, bad := read(written(s))
 		if bad != nil {

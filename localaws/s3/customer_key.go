@@ -63,7 +63,7 @@ func (k CustomerKey) opens(o *bucket.Object) error {
 	return nil
 }
 
-// fits reports whether the key is that of an upload, for a part of it.
+// fits reports whether a part has the key of its upload.
 func (k CustomerKey) fits(u *bucket.Upload) error {
 	own := u.Encryption.CustomerMD5
 	if k.given() {

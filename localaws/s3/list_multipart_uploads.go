@@ -73,8 +73,8 @@ func (s *Service) listMultipartUploads(
 	return out, nil
 }
 
-// behindMarker returns the uploads that are behind the markers: those of later keys, and the later ones of the key. Of
-// a group that the key is in, there are none.
+// behindMarker returns the uploads that are behind the markers: the uploads of later keys, and the later ones of the
+// key. Of a group that the key is in, there are none.
 func behindMarker(all []*bucket.Upload, in *ListMultipartUploadsInput) ([]*bucket.Upload, error) {
 	if in.KeyMarker == "" {
 		return all, nil
@@ -98,7 +98,7 @@ func (in *ListMultipartUploadsInput) group(key string) (group string, grouped bo
 	return q.Group(key)
 }
 
-// fillUploads adds a page of uploads and groups. The next markers are those of the last upload, also if a group is
+// fillUploads adds a page of uploads and groups. The next markers name the last upload, also if a group is
 // behind it, and also if the list ends here.
 func fillUploads(
 	out *ListMultipartUploadsOutput, in *ListMultipartUploadsInput, b *bucket.Bucket, all []*bucket.Upload, e encoder,

@@ -62,7 +62,7 @@ func (s *Service) look(c *rest.Call, b *bucket.Bucket, o *bucket.Object, in *Rea
 	case in.Range != "":
 		var part bool
 		if part, err = v.byRange(o.Size(), in.Range); part && v.length < o.Size() {
-			sum = bucket.Checksum{} // it is that of the whole
+			sum = bucket.Checksum{} // the checksum is of the whole object
 		}
 	}
 	if err != nil {

@@ -43,7 +43,7 @@ type Service struct {
 	log   *slog.Logger
 	store *bucket.Store
 
-	told   sync.Map // the parts of which the log has said that they do not act
+	told   sync.Map // the parts that the log has said do not act
 	mu     sync.Mutex
 	closed bool
 	stop   func() // stops the alarm of the next midnight; nil: no bucket has a lifecycle

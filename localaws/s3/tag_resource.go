@@ -63,7 +63,7 @@ func (s *Service) tagResource(_ context.Context, c *rest.Call, in *TagResourceIn
 	return noContent(), err
 }
 
-// checkControlTags checks tags. The codes are those of PutBucketTagging, but the texts are not.
+// checkControlTags checks tags. The codes are as of PutBucketTagging, and the texts are not.
 func checkControlTags(tags []ControlTag) (kept []bucket.Tag, err error) {
 	invalid := func(text string) error { return rest.Refuse(400, "InvalidTag", text) }
 	seen := map[string]bool{}

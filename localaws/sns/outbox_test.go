@@ -101,7 +101,7 @@ func TestTheOutboxIsBounded(t *testing.T) {
 		for range sns.MaxOutbox/len(text) + 3 {
 			f.publish(&awssns.PublishInput{TopicArn: topic, Message: &text})
 		}
-		if n := len(f.queues.in("dead")); n < 3 || n > 4 { // one place is that of the confirmation
+		if n := len(f.queues.in("dead")); n < 3 || n > 4 { // the confirmation has one place
 			t.Errorf("%d messages are in the dead-letter queue", n)
 		}
 		f.service.Reset()

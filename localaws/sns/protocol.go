@@ -15,7 +15,7 @@ type protocol struct {
 	delivered bool // this server delivers; what other protocols would have sent is kept as unsent
 	large     bool // a topic whose messages may have more than 256 KiB can have such subscriptions
 	overHTTP  bool
-	// check returns SNS's reason why an endpoint is none of the protocol; nil: it is one.
+	// check returns SNS's reason to refuse an endpoint of the protocol; nil: the endpoint is good.
 	check func(endpoint string) *wire.Error
 }
 

@@ -12,7 +12,7 @@ import (
 type Incoming struct {
 	Service string // its principal: "s3.amazonaws.com"
 	Source  string // ARN of the resource for which it publishes
-	Account string // the account of that resource; "": that of the topic
+	Account string // the account of that resource; "": the topic's account
 	Subject string
 	Message string
 	Trace   string // AWSTraceHeader; "": none

@@ -92,7 +92,7 @@ func (s *Service) Wire() *wire.Service {
 	return Wire(func(*wire.Call) (*Service, error) { return s, nil })
 }
 
-// Wire returns SNS's actions. where returns the service of the place that a call is for: that of the topic.
+// Wire returns SNS's actions. where returns the service of the place that a call is for: the topic's place.
 func Wire(where func(*wire.Call) (*Service, error)) *wire.Service {
 	return &wire.Service{
 		Name:    "sns",

@@ -27,8 +27,8 @@ const (
 	maxUnsentBytes = 16 << 20 // how many bytes of them
 )
 
-// unsent keeps the latest unsent messages, and remembers of which protocols the log says that they are not delivered.
-// The zero value is usable.
+// unsent keeps the latest unsent messages, and remembers for which protocols the log has said that nothing is
+// delivered. The zero value is usable.
 type unsent struct {
 	mu    sync.Mutex
 	all   []Unsent

@@ -12,7 +12,7 @@ import (
 type Principal struct {
 	Service   string // "sns.amazonaws.com"
 	SourceARN string // the topic
-	Account   string // the account of the resource; "": that of the queue
+	Account   string // the account of the resource; "": the queue's account
 }
 
 // Incoming is a message from another service.

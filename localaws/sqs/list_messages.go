@@ -11,7 +11,7 @@ import (
 )
 
 // Inspection returns a service whose ReceiveMessage lists messages and receives none, as LocalStack has it under
-// /_aws/sqs/messages. It lists the first thousand. where is that of [Wire].
+// /_aws/sqs/messages. It lists the first thousand. where is as in [Wire].
 func Inspection(where func(*wire.Call) (*Service, error)) *wire.Service {
 	w := Wire(where)
 	w.PathMember, w.AnyPath = "", nil

@@ -21,7 +21,7 @@ type Options struct {
 	Random  *random.Source
 	Account string
 	Region  string
-	// Home is the region whose queues have URLs that name no region; "": those of every region do.
+	// Home is the region whose queues have URLs that name no region; "": no URL names no region.
 	Home string
 	// AtHome reports whether Home has a queue with a name; nil: it has none.
 	AtHome func(name string) bool
@@ -74,7 +74,7 @@ func (s *Service) Wire() *wire.Service { return Wire(s.everywhere) }
 
 func (s *Service) everywhere(*wire.Call) (*Service, error) { return s, nil }
 
-// Wire returns SQS for package wire. where returns the service of the place that a call is for: that of the queue.
+// Wire returns SQS for package wire. where returns the service of the place that a call is for: the queue's place.
 func Wire(where func(*wire.Call) (*Service, error)) *wire.Service {
 	return &wire.Service{
 		Name: "sqs", Target: "AmazonSQS", Namespace: "com.amazonaws.sqs", JSON: "1.0",
@@ -199,7 +199,7 @@ func (s *Service) byName(name string) *Queue {
 	return q
 }
 
-// means reports whether a URL with a region and a queue's name is one of this region. A URL without a region is that of
+// means reports whether a URL with a region and a queue's name is one of this region. A URL without a region is for
 // a queue at home, if there is such a queue; if there is none, somebody wrote it by hand, and it means this region.
 func (o *Options) means(region, name string) bool {
 	switch {

@@ -79,7 +79,7 @@ func (s *Service) newTask(c *wire.Call, in *StartMessageMoveTaskInput) (*task, *
 	return t, nil
 }
 
-// moveSource returns the queue of a SourceArn. A queue of another account is none: only its owner may move messages.
+// moveSource returns the queue of a SourceArn. A queue of another account is refused: only its owner may move messages.
 func (s *Service) moveSource(c *wire.Call, arn string) (*Queue, *wire.Error) {
 	if arn == "" {
 		return nil, missing("SourceArn")

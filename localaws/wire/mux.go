@@ -25,7 +25,7 @@ type Mux struct {
 
 // Options configure a Mux. Account, Region and Random are required.
 type Options struct {
-	// Account and Region are those of requests that name none.
+	// Account and Region are for requests that name none.
 	Account string
 	Region  string
 	// SingleRegion makes every request work in Region, whatever it is signed for.

@@ -83,8 +83,9 @@ func isWord(text string) bool {
 	return text != ""
 }
 
-// Home says in which place a call works. The caller's account and region are those of the signature: an access key of
-// twelve digits is an account. Whatever the signature does not name, or names in a form that is none, is that of Place.
+// Home says in which place a call works. The signature has the caller's account and region: an access key of twelve
+// digits is an account. If the signature does not name an account or a region, or names it in another form, Place
+// decides.
 type Home struct {
 	Place
 	// SingleRegion is true if every call works in the region of Place, whatever it is signed for.

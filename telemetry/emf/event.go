@@ -117,7 +117,7 @@ func checkDimension(name, value string) error {
 
 func legal(r rune) bool { return r <= unicode.MaxASCII && !unicode.IsControl(r) }
 
-// units are CloudWatch's, by the units of OpenTelemetry. Those of counted things are in braces.
+// units are CloudWatch's, by the units of OpenTelemetry. Units of counted things are in braces.
 var units = map[string]string{"s": "Seconds", "ms": "Milliseconds", "us": "Microseconds", "By": "Bytes", "%": "Percent"}
 
 func unitOf(unit string) string {

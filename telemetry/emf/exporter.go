@@ -27,7 +27,8 @@ var legalNamespace = regexp.MustCompile(`^[0-9A-Za-z._/#:-]{1,255}$`)
 
 // Options of an exporter. The zero value is good for most.
 type Options struct {
-	// Namespace is that of the metrics in CloudWatch; "": Godwit. Set it to distinguish systems that share an account.
+	// Namespace is the metrics' namespace in CloudWatch; "": Godwit. Set it to distinguish systems that share an
+	// account.
 	Namespace string
 	// Dimensions are added to those of every metric, by their names. Set them for what distinguishes programs, such as
 	// a service or a stage; each combination of values is a metric that CloudWatch bills.

@@ -30,7 +30,7 @@ type subject struct {
 	figures    map[string]int
 }
 
-// order is that of figures in lines.
+// order is the order of figures in lines.
 var order = []string{"functions", "chain", "rings", "fields", "methods", "files", "count"}
 
 func parse(text string) (all []*ceiling, err error) {

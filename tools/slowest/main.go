@@ -3,7 +3,7 @@
 //
 //	go test -race -json ./... | go run ./slowest -limit 60s
 //
-// The exit status is that of go test (set -o pipefail); slowest fails only if it cannot read the events.
+// The exit status comes from go test (set -o pipefail); slowest fails only if it cannot read the events.
 package main
 
 import (

@@ -9,7 +9,7 @@ import (
 	"github.com/godwitmq/godwit/s3store"
 )
 
-// An address names a bucket and a key; what is none is refused, by ParseState or by Open.
+// An address names a bucket and a key; other texts are refused, by ParseState or by Open.
 func TestParseState(t *testing.T) {
 	for _, c := range []struct {
 		address, bucket, key string

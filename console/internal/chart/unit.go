@@ -192,7 +192,7 @@ func roundSeconds(raw float64) float64 {
 	return round(raw/day.Seconds()) * day.Seconds()
 }
 
-// distances are those of the lines of a grid over time.
+// distances are the distances between the lines of a grid over time.
 var distances = [...]time.Duration{
 	time.Second, 2 * time.Second, 5 * time.Second, 10 * time.Second, 15 * time.Second, 30 * time.Second,
 	time.Minute, 2 * time.Minute, 5 * time.Minute, 10 * time.Minute, 15 * time.Minute, 30 * time.Minute,

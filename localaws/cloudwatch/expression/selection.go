@@ -308,7 +308,7 @@ func (s *Selection) Arrange(series []Series) []Series {
 	return series[:min(len(series), s.Limit)]
 }
 
-// rank returns the function of ORDER BY of the values of a series, of which there is one at least.
+// rank returns the function of ORDER BY of the values of a series, which has at least one.
 func (s *Selection) rank(values []float64) float64 {
 	sum := 0.0
 	for _, x := range values {

@@ -166,7 +166,7 @@ func within(values []Weighted, low, high float64) []Weighted {
 	return inside
 }
 
-// winsorized returns the mean of all samples, of which those outside count as the nearest one inside.
+// winsorized returns the mean of all samples; a sample outside counts as the nearest one inside.
 func winsorized(s *Stats, inside []Weighted) float64 {
 	if len(inside) == 0 {
 		return math.NaN()

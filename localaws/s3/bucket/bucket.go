@@ -99,7 +99,7 @@ func (b *Bucket) Put(o *Object, c Condition, w *Watch) error {
 	return err
 }
 
-// Deleted is an object that was removed; nil: there was none. Sequence is that of the change.
+// Deleted is an object that was removed; nil: there was none. Sequence is the number of the change.
 type Deleted struct {
 	*Object
 	Sequence uint64

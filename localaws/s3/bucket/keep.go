@@ -174,7 +174,7 @@ func (k *keeper) blob(b Blob, size int64) Blob {
 		}
 		k.store.Write(keep.Change{Key: blobKey(kept.id, n), Value: append(value, bytes...)})
 		if n > 0 {
-			_ = k.store.Sync() // an error is that of the call, which syncs as well
+			_ = k.store.Sync() // the call syncs as well, and gets the error
 		}
 	}
 	return kept

@@ -35,7 +35,7 @@ type clause struct {
 	patterns []pattern
 }
 
-// Compile compiles a policy in JSON. The error's text is that of SNS after "Invalid parameter: ".
+// Compile compiles a policy in JSON. The error's text is the text of SNS after "Invalid parameter: ".
 func Compile(text string, scope Scope) (*Policy, error) {
 	if len(text) > maxSize {
 		return nil, refusal("Filter policy is too large, the maximum is 256 KB")

@@ -25,7 +25,7 @@ type Receipt struct {
 	By string
 }
 
-// Lock is a FIFO group with messages in flight, of which no further message is received.
+// Lock is a FIFO group with messages in flight, so that no further message of it is received.
 type Lock struct {
 	Group    string
 	InFlight int

@@ -37,7 +37,7 @@ type Moved struct {
 	from *Queue
 }
 
-// Source returns the ARN of the source queue of a dead letter; "": the message is none.
+// Source returns the ARN of the source queue of a dead letter; "": the message is no dead letter.
 func (m Moved) Source() string { return m.it.source }
 
 // TakeOut removes up to n visible messages, in order, so that PutMoved can add them to another queue.

@@ -14,7 +14,7 @@ type Put struct {
 	Delay   time.Duration // Default: the queue's, the only one that a FIFO queue supports
 }
 
-// Accepted is the answer to the sender. For a duplicate it is that of the first message.
+// Accepted is the answer to the sender. For a duplicate it is the answer to the first message.
 type Accepted struct {
 	ID        string
 	Sequence  string // of FIFO queues; otherwise ""
