@@ -108,6 +108,29 @@ func TestReadmeLeadsToEveryPage(t *testing.T) {
 	}
 }
 
+// The code in docs/habits.md is run: its Go is in example_habits_test.go, and the rest in the workers that tests run.
+func TestHabitsAreCode(t *testing.T) {
+	house := os.DirFS("../..")
+	code := ""
+	for _, name := range []string{
+		"example_habits_test.go", "examples/workers/worker.py", "examples/workers/worker.rb",
+		"examples/workers/worker.mjs",
+	} {
+		code += text(t, house, name)
+	}
+	code = strings.ReplaceAll(code, "\n\t", "\n") // examples are functions, and the page has their lines
+	page := text(t, house, "docs/habits.md")
+	blocks := regexp.MustCompile("(?s)```[a-z]+\n(.*?)```").FindAllStringSubmatch(page, -1)
+	if sections := strings.Count(page, "\n## "); len(blocks) < sections {
+		t.Errorf("docs/habits.md has %d blocks of code in %d sections", len(blocks), sections)
+	}
+	for _, b := range blocks {
+		if !strings.Contains(code, b[1]) {
+			t.Errorf("docs/habits.md has code that no test runs:\n%s", b[1])
+		}
+	}
+}
+
 // An entry of CHANGELOG.md has at most 25 words, and stands in one of four sections.
 func TestChangelogIsShort(t *testing.T) {
 	_, rest, found := strings.Cut(text(t, os.DirFS("../.."), "CHANGELOG.md"), "\n## Unreleased\n")
