@@ -7,10 +7,44 @@ import (
 	"time"
 
 	"github.com/godwitmq/godwit"
+	"github.com/godwitmq/godwit/kafka"
 	"github.com/godwitmq/godwit/local"
+	"github.com/godwitmq/godwit/snssqs"
 )
 
-// docs/habits.md shows the code of this file; a test of internal/house compares them.
+// docs/habits.md and docs/migrating.md show the code of this file; a test of internal/house compares them.
+
+// A program of your own whose queues and topics stay as they are (docs/migrating.md).
+func Example_migratingFromSQS() {
+	ctx := context.Background()
+	backend, err := snssqs.Open(ctx, &snssqs.Options{Names: map[string]snssqs.Resource{
+		"orders":    {Queue: "Legacy_Orders"},                                           // a name, a URL or an ARN
+		"invoices":  {Queue: "arn:aws:sqs:eu-west-1:123456789012:Legacy_Invoices.fifo"}, // with ConsumerOptions.Ordered
+		"news.*":    {Topic: "Legacy_News"},
+		"news.mail": {Queue: "Legacy_Mail"},
+	}})
+	check(err)
+	consumer, err := godwit.NewConsumer(ctx, backend, "orders", &godwit.ConsumerOptions{Concurrency: 20})
+	check(err)
+	_, err = consumer.Run(ctx, func(_ context.Context, d *godwit.Delivery) error {
+		fmt.Printf("%s\n", d.Body) // the loop's own code; nil deletes the message
+		return nil
+	})
+	check(err)
+}
+
+// A program of your own whose topics and groups stay as they are (docs/migrating.md).
+func Example_migratingFromKafka() {
+	ctx := context.Background()
+	backend, err := kafka.Open(ctx, &kafka.Options{Names: map[string]kafka.Resource{
+		"orders": {Topic: "Shop.Orders_v1", Group: "billing", DeadLetters: "Shop.Orders.DLT"},
+	}})
+	check(err)
+	consumer, err := godwit.NewConsumer(ctx, backend, "orders", nil)
+	check(err)
+	_, err = consumer.Run(ctx, func(context.Context, *godwit.Delivery) error { return nil })
+	check(err)
+}
 
 // A handler of Watermill that retries, and publishes what it makes.
 func Example_watermill() {

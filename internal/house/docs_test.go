@@ -108,7 +108,8 @@ func TestReadmeLeadsToEveryPage(t *testing.T) {
 	}
 }
 
-// The code in docs/habits.md is run: its Go is in example_habits_test.go, and the rest in the workers that tests run.
+// The code in docs/habits.md and docs/migrating.md is compiled or run: its Go is in example_habits_test.go, and the
+// rest in the workers that tests run.
 func TestHabitsAreCode(t *testing.T) {
 	house := os.DirFS("../..")
 	code := ""
@@ -119,14 +120,15 @@ func TestHabitsAreCode(t *testing.T) {
 		code += text(t, house, name)
 	}
 	code = strings.ReplaceAll(code, "\n\t", "\n") // examples are functions, and the page has their lines
-	page := text(t, house, "docs/habits.md")
-	blocks := regexp.MustCompile("(?s)```[a-z]+\n(.*?)```").FindAllStringSubmatch(page, -1)
-	if sections := strings.Count(page, "\n## "); len(blocks) < sections {
-		t.Errorf("docs/habits.md has %d blocks of code in %d sections", len(blocks), sections)
-	}
-	for _, b := range blocks {
-		if !strings.Contains(code, b[1]) {
-			t.Errorf("docs/habits.md has code that no test runs:\n%s", b[1])
+	for page, least := range map[string]int{"docs/habits.md": 6, "docs/migrating.md": 2} {
+		blocks := regexp.MustCompile("(?s)```[a-z]+\n(.*?)```").FindAllStringSubmatch(text(t, house, page), -1)
+		if len(blocks) < least {
+			t.Errorf("%s has %d blocks of code: the pattern that finds them finds too little", page, len(blocks))
+		}
+		for _, b := range blocks {
+			if !strings.Contains(code, b[1]) {
+				t.Errorf("%s has code that no test compiles:\n%s", page, b[1])
+			}
 		}
 	}
 }
