@@ -14,8 +14,8 @@ type PutBucketACLInput struct {
 	AccessControlPolicy string `rest:"text"`
 }
 
-// putBucketACL takes canned lists only, and refuses those that grant something while the ownership is
-// BucketOwnerEnforced, which new buckets have (AWS's user guide, controlling ownership of objects).
+// putBucketACL takes canned lists only. While the ownership is BucketOwnerEnforced, as in new buckets, all but private
+// and bucket-owner-full-control are AccessControlListNotSupported (AWS's user guide, controlling ownership of objects).
 func (s *Service) putBucketACL(_ context.Context, c *rest.Call, in *PutBucketACLInput) (*Done, error) {
 	b, err := s.bucket(c, in.Bucket)
 	switch {

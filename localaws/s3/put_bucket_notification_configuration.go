@@ -67,8 +67,8 @@ type FilterRule struct {
 	Value string
 }
 
-// putBucketNotificationConfiguration replaces all notifications, and only if every destination takes a test event
-// (AWS's user guide, configuring event notifications).
+// putBucketNotificationConfiguration replaces all notifications, and only if every destination takes a test event,
+// unless the request skips that (AWS's API reference, PutBucketNotificationConfiguration).
 func (s *Service) putBucketNotificationConfiguration(
 	_ context.Context, c *rest.Call, in *PutBucketNotificationConfigurationInput,
 ) (*Done, error) {
