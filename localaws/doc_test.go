@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/godwitmq/godwit/localaws/random"
 	"github.com/godwitmq/godwit/localaws/rest"
 )
 
@@ -32,7 +33,7 @@ func TestTheDocumentListsEveryActionAndParameter(t *testing.T) {
 			}
 		}
 	}
-	for _, service := range server.wired() {
+	for _, service := range server.wired(random.New(1)) {
 		for _, action := range service.Actions {
 			check(service.Name, action.Name, action.Members())
 		}

@@ -175,14 +175,15 @@ func (s *Server) build(endpoints *sns.Endpoints) {
 	}
 	s.inspection = wire.NewMux(options, sqs.Inspection(s.places.sqsOf))
 	options.Around = s.around
-	s.mux = wire.NewMux(options, s.wired()...)
+	s.mux = wire.NewMux(options, s.wired(source)...)
 	s.own = s.ownRoutes()
 }
 
 // wired returns the services for the wire. Each chooses the place of a call.
-func (s *Server) wired() []*wire.Service {
+func (s *Server) wired(source *random.Source) []*wire.Service {
 	return []*wire.Service{
-		sqs.Wire(s.places.sqsOf), sns.Wire(s.places.snsOf), cloudwatch.Wire(s.places.cloudwatchOf), sts.Wire(),
+		sqs.Wire(s.places.sqsOf), sns.Wire(s.places.snsOf), cloudwatch.Wire(s.places.cloudwatchOf),
+		sts.New(sts.Options{Home: s.places.home, Random: source, Now: s.clock.Now}).Wire(),
 		tagging.New(s.taggedQueues, s.taggedTopics, s.taggedAlarms).Wire(),
 	}
 }

@@ -163,7 +163,7 @@ var plan = []room{
 		path: "localaws/sqs/queue",
 		ours: []string{"localaws/clock", "localaws/keep", "localaws/random", "localaws/wire"},
 	},
-	{path: "localaws/sts", ours: []string{"localaws/wire"}},
+	{path: "localaws/sts", ours: []string{"localaws/random", "localaws/wire"}},
 	{path: "localaws/tagging", ours: []string{"localaws/sns", "localaws/sqs", "localaws/wire"}},
 	{path: "localaws/wire", ours: []string{"localaws/clock", "localaws/random"}, others: []string{cborV2}},
 

@@ -25,6 +25,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/smithy-go"
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/godwitmq/godwit/internal/fullrun"
 	"github.com/godwitmq/godwit/localaws"
@@ -197,6 +198,20 @@ func (w *world) refused(err error, code, text string) {
 	}
 	if e.ErrorCode() != code || !strings.Contains(e.ErrorMessage(), text) {
 		w.Errorf("refused with %s: %s\nwant        %s: %s", e.ErrorCode(), e.ErrorMessage(), code, text)
+	}
+}
+
+// refusedAs checks that err is an error of AWS with exactly this status, code and text.
+func (w *world) refusedAs(err error, code int, name, text string) {
+	w.Helper()
+	var api smithy.APIError
+	if !errors.As(err, &api) {
+		w.Errorf("got %v, want %s", err, name)
+		return
+	}
+	have := fmt.Sprintf("%d %s: %s", status(err), api.ErrorCode(), api.ErrorMessage())
+	if diff := cmp.Diff(fmt.Sprintf("%d %s: %s", code, name, text), have); diff != "" {
+		w.Error(diff)
 	}
 }
 

@@ -113,7 +113,8 @@ func judgeCoverage() int {
 		}
 	}
 	for _, s := range []*wire.Service{
-		server.SQS().Wire(), server.SNS().Wire(), server.CloudWatch().Wire(), tagging.New().Wire(), sts.Wire(),
+		server.SQS().Wire(), server.SNS().Wire(), server.CloudWatch().Wire(), tagging.New().Wire(),
+		sts.New(sts.Options{}).Wire(),
 	} {
 		for _, a := range s.Actions {
 			check(s.Name, a.Name, a.Members())

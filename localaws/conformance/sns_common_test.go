@@ -16,8 +16,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	sqstypes "github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
-	"github.com/aws/smithy-go"
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/godwitmq/godwit/localaws"
 )
@@ -252,20 +250,6 @@ func got[T any](t interface {
 		t.Fatal(err)
 	}
 	return v
-}
-
-// refusedAs checks that err is an error of AWS with exactly this status, code and text.
-func (f *topics) refusedAs(err error, code int, name, text string) {
-	f.Helper()
-	var api smithy.APIError
-	if !errors.As(err, &api) {
-		f.Errorf("got %v, want %s", err, name)
-		return
-	}
-	have := fmt.Sprintf("%d %s: %s", status(err), api.ErrorCode(), api.ErrorMessage())
-	if diff := cmp.Diff(fmt.Sprintf("%d %s: %s", code, name, text), have); diff != "" {
-		f.Error(diff)
-	}
 }
 
 // invalid checks for SNS's most common error.

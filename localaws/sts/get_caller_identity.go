@@ -6,16 +6,6 @@ import (
 	"github.com/godwitmq/godwit/localaws/wire"
 )
 
-// Wire returns the service's actions.
-func Wire() *wire.Service {
-	return &wire.Service{
-		Name:    "sts",
-		Version: "2011-06-15",
-		XMLNS:   "https://sts.amazonaws.com/doc/2011-06-15/",
-		Actions: []wire.Action{wire.Op("GetCallerIdentity", getCallerIdentity)},
-	}
-}
-
 // GetCallerIdentityInput is the empty input of GetCallerIdentity.
 type GetCallerIdentityInput struct{}
 
@@ -26,12 +16,17 @@ type GetCallerIdentityOutput struct {
 	Account string `json:"Account"`
 }
 
-// getCallerIdentity needs no permission, and works also where a policy denies it (AWS's API reference,
-// GetCallerIdentity).
+// getCallerIdentity needs no permission on AWS. With the credentials of AssumeRole, it tells an ARN of STS, which is
+// not that of the role in IAM.
 func getCallerIdentity(_ context.Context, c *wire.Call, _ *GetCallerIdentityInput) (*GetCallerIdentityOutput, error) {
-	return &GetCallerIdentityOutput{
-		Arn:     wire.UserARN(c.Account),
-		UserID:  wire.UserID,
-		Account: c.Account,
-	}, nil
+	who := callerOf(c)
+	return &GetCallerIdentityOutput{Arn: who.arn, UserID: who.id, Account: c.Account}, nil
+}
+
+// callerOf returns who calls.
+func callerOf(c *wire.Call) session {
+	if who, ok := sessionOf(c.Token); ok {
+		return who
+	}
+	return session{arn: wire.UserARN(c.Account), id: wire.UserID}
 }

@@ -287,7 +287,8 @@ func (m *Mux) run(a *answer, r *http.Request, who Signer, action Action, in any)
 	c := &Call{
 		Service: a.service.Name, Action: action.Name, Protocol: a.protocol, RequestID: a.requestID,
 		BaseURL: baseURL(r), Account: at.Account, Region: at.Region, Owner: owner,
-		Caller: who.Key, Agent: r.UserAgent(), Trace: r.Header.Get("X-Amzn-Trace-Id"),
+		Caller: who.Key, Token: r.Header.Get("X-Amz-Security-Token"), Agent: r.UserAgent(),
+		Trace: r.Header.Get("X-Amzn-Trace-Id"),
 	}
 	ctx := r.Context()
 	run := func(ctx context.Context) (any, error) {

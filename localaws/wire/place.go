@@ -84,8 +84,8 @@ func isWord(text string) bool {
 }
 
 // Home says in which place a call works. The signature has the caller's account and region: an access key of twelve
-// digits is an account. If the signature does not name an account or a region, or names it in another form, Place
-// decides.
+// digits is an account, and the temporary keys of STS contain theirs. If the signature does not name an account or a
+// region, or names it in another form, Place decides.
 type Home struct {
 	Place
 	// SingleRegion is true if every call works in the region of Place, whatever it is signed for.
@@ -97,6 +97,8 @@ func (h Home) Caller(key, region string) Place {
 	p := h.Place
 	if IsAccount(key) {
 		p.Account = key
+	} else if account, ok := temporaryAccount(key); ok {
+		p.Account = account
 	}
 	if region != p.Region && !h.SingleRegion && IsRegion(region) {
 		p.Region = region

@@ -122,6 +122,7 @@ type Call struct {
 	Region    string // in which the call works
 	Owner     string // the account of the resource that the call names; the caller's, if it names none
 	Caller    string // the access key of the signature; "": the request is not signed
+	Token     string // the token of temporary credentials; "": none
 	Agent     string // the client's User-Agent
 	Trace     string // the header X-Amzn-Trace-Id; "": none
 	// FailEntry, if not nil, is called by batch actions before each entry takes effect. If it returns an error, the
