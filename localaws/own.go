@@ -138,6 +138,11 @@ func (s *Server) advance(w http.ResponseWriter, r *http.Request) {
 			d, ahead+min(d, math.MaxInt64-ahead), clock.Furthest)
 		return
 	}
+	if most := s.places.bounds.Advance(); d > most {
+		refuse(w, http.StatusBadRequest, "d=%v takes too long, because the alarms of CloudWatch are evaluated for each "+
+			"minute: move the clock by at most %v at a time, or delete alarms", d, most)
+		return
+	}
 	s.Advance(d)
 	respond(w, http.StatusOK, map[string]time.Time{"now": s.Now().UTC()})
 }

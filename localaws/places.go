@@ -70,6 +70,7 @@ type places struct {
 	main   *services // of home
 	build  func(wire.Place) *services
 	strays strays
+	bounds *cloudwatch.Bounds
 
 	mu     sync.RWMutex
 	others map[wire.Place]*services
@@ -79,9 +80,10 @@ type places struct {
 // maxPlaces bounds the memory of places, a few KiB each, that a client makes by signing for places of any name.
 const maxPlaces = 4096
 
-func newPlaces(home wire.Home, log *slog.Logger, build func(wire.Place) *services) *places {
+func newPlaces(home wire.Home, bounds *cloudwatch.Bounds, log *slog.Logger, build func(wire.Place) *services) *places {
 	return &places{
-		home: home, main: build(home.Place), build: build, strays: strays{log: log}, others: map[wire.Place]*services{},
+		home: home, bounds: bounds, main: build(home.Place), build: build, strays: strays{log: log},
+		others: map[wire.Place]*services{},
 	}
 }
 

@@ -157,7 +157,10 @@ func (s *Server) build(endpoints *sns.Endpoints) {
 	if s.opts.LenientPolicies {
 		s.leniency = access.NewLeniency(s.opts.Logger)
 	}
-	s.places = newPlaces(home, s.opts.Logger, func(at wire.Place) *services { return s.newServices(at, source) })
+	bounds := &cloudwatch.Bounds{}
+	s.places = newPlaces(home, bounds, s.opts.Logger, func(at wire.Place) *services {
+		return s.newServices(at, source, bounds)
+	})
 	s.s3 = s3.New(s3.Options{
 		Account: s.opts.Account, Region: s.opts.Region, Clock: s.clock, Random: source,
 		Destinations: destinationsOfBuckets{s}, Logger: s.opts.Logger,
@@ -189,7 +192,7 @@ func (s *Server) wired(source *random.Source) []*wire.Service {
 }
 
 // newServices returns the services of a place, without resources.
-func (s *Server) newServices(at wire.Place, source *random.Source) *services {
+func (s *Server) newServices(at wire.Place, source *random.Source, bounds *cloudwatch.Bounds) *services {
 	made := &services{at: at}
 	wake := func() { made.cloudwatch.Wake() }
 	queues, topics := &queueMetrics{clock: s.clock, wake: wake}, &topicMetrics{wake: wake}
@@ -217,6 +220,7 @@ func (s *Server) newServices(at wire.Place, source *random.Source) *services {
 	made.cloudwatch = cloudwatch.New(cloudwatch.Options{
 		Account: at.Account, Region: at.Region, Clock: s.clock, Logger: s.opts.Logger,
 		Topics: topicsOfAlarms{s}, Sources: []cloudwatch.Source{queues, topics}, Store: s.opts.Store,
+		Bounds: bounds,
 	})
 	return made
 }

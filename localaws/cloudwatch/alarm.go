@@ -15,7 +15,8 @@ type metricAlarm struct {
 	input   *PutMetricAlarmInput // replaced as a whole, never modified
 	rule    alarm.Rule
 	queries *queries // of an alarm on an expression; nil: it is on a metric
-	enabled bool     // its actions
+	load    load
+	enabled bool // its actions
 	updated time.Time
 	tags    map[string]string
 	state   alarmState

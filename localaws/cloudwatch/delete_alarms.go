@@ -28,7 +28,7 @@ func (s *Service) deleteAlarms(_ context.Context, _ *wire.Call, in *DeleteAlarms
 	}
 	for _, name := range in.AlarmNames {
 		if a := s.alarms[name]; a != nil { // unless it is named twice
-			a.forget(s.opts.Store)
+			a.forget(&s.opts)
 		}
 		delete(s.alarms, name)
 	}

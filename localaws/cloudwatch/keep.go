@@ -59,10 +59,11 @@ func (a *metricAlarm) keep(store keep.Store) {
 	store.Write(keep.Change{Key: alarmRecord + a.arn, Value: b})
 }
 
-// forget deletes the alarm's record.
-func (a *metricAlarm) forget(store keep.Store) {
-	if store != nil {
-		store.Write(keep.Change{Key: alarmRecord + a.arn})
+// forget deletes the alarm's record, and gives its room back.
+func (a *metricAlarm) forget(o *Options) {
+	_ = o.Bounds.take(a.load, load{}, true)
+	if o.Store != nil {
+		o.Store.Write(keep.Change{Key: alarmRecord + a.arn})
 	}
 }
 
@@ -127,6 +128,8 @@ func (k *keptAlarm) restore(s *Service) error {
 	if fault := in.checkData(a); fault != nil {
 		return fault
 	}
+	a.load = loadOf(a)
+	_ = s.opts.Bounds.take(load{}, a.load, true)
 	s.mu.Lock()
 	s.alarms[in.AlarmName] = a
 	s.mu.Unlock()

@@ -59,22 +59,38 @@ func (s *Service) putMetricAlarm(_ context.Context, _ *wire.Call, in *PutMetricA
 	if fault != nil {
 		return nil, fault
 	}
+	if fault := s.set(a, tags); fault != nil {
+		return nil, fault
+	}
+	s.watch(a)
+	return &PutMetricAlarmOutput{}, nil
+}
+
+// set adds an alarm, or replaces the one of its name.
+func (s *Service) set(a *metricAlarm, tags map[string]string) *wire.Error {
 	now := s.opts.Clock.Now()
 	a.updated = now
 	s.mu.Lock()
-	if old := s.alarms[in.AlarmName]; old != nil {
-		a.state, a.tags = old.state, old.tags // tags can be set only with a new alarm
-	} else {
+	defer s.mu.Unlock()
+	name := a.input.AlarmName
+	var before load
+	switch old := s.alarms[name]; {
+	case old != nil:
+		a.state, a.tags, before = old.state, old.tags, old.load // tags can be set only with a new alarm
+	case len(s.alarms) >= maxAlarms:
+		return tooMuch("alarms in %s are %d already, AWS's quota", s.opts.Region, maxAlarms)
+	default:
 		a.tags = tags
 		a.state = alarmState{
 			value: alarm.Insufficient, reason: "Unchecked: Initial alarm creation", updated: now, transition: now,
 		}
 	}
-	s.alarms[in.AlarmName] = a
+	if fault := s.opts.Bounds.take(before, a.load, false); fault != nil {
+		return fault
+	}
+	s.alarms[name] = a
 	a.keep(s.opts.Store)
-	s.mu.Unlock()
-	s.watch(a)
-	return &PutMetricAlarmOutput{}, nil
+	return nil
 }
 
 // newAlarm checks a configuration.
@@ -83,7 +99,7 @@ func (s *Service) newAlarm(in *PutMetricAlarmInput) (*metricAlarm, *wire.Error) 
 		arn: s.alarmARN(in.AlarmName), input: in, enabled: in.ActionsEnabled == nil || *in.ActionsEnabled,
 	}
 	for _, check := range []func() *wire.Error{
-		in.checkNames, in.checkOptions, in.checkActions, func() *wire.Error { return s.checkTopics(in) },
+		in.checkNames, in.checkOptions, in.checkActions, func() *wire.Error { return in.checkTopics(s.opts.Region) },
 		func() *wire.Error { return in.checkData(a) },
 		func() *wire.Error { return in.checkPeriods(a) },
 	} {
@@ -92,6 +108,7 @@ func (s *Service) newAlarm(in *PutMetricAlarmInput) (*metricAlarm, *wire.Error) 
 		}
 	}
 	a.rule = in.rule()
+	a.load = loadOf(a)
 	return a, nil
 }
 
@@ -173,11 +190,11 @@ func (in *PutMetricAlarmInput) checkActions() *wire.Error {
 }
 
 // checkTopics refuses topics of other regions, with AWS's text.
-func (s *Service) checkTopics(in *PutMetricAlarmInput) *wire.Error {
+func (in *PutMetricAlarmInput) checkTopics(region string) *wire.Error {
 	for _, arn := range slices.Concat(in.OKActions, in.AlarmActions, in.InsufficientDataActions) {
 		at, ok := wire.PlaceOf(arn)
-		if ok && at.Region != s.opts.Region && strings.HasPrefix(arn, topicARN) {
-			return validation("Invalid region %s specified. Only %s is supported.", at.Region, s.opts.Region)
+		if ok && at.Region != region && strings.HasPrefix(arn, topicARN) {
+			return validation("Invalid region %s specified. Only %s is supported.", at.Region, region)
 		}
 	}
 	return nil

@@ -52,6 +52,9 @@ func (s *Service) putMetricData(_ context.Context, _ *wire.Call, in *PutMetricDa
 	if fault != nil {
 		return nil, fault
 	}
+	if fault := s.opts.Bounds.full(); fault != nil {
+		return nil, fault
+	}
 	s.metrics.Put(s.opts.Clock.Now(), samples...)
 	s.minutes.start(time.Hour) // points expire
 	return &PutMetricDataOutput{}, nil

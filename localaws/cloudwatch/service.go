@@ -19,6 +19,7 @@ type Options struct {
 	Sources []Source     // report metrics of other services
 	Logger  *slog.Logger // nil: nothing is logged
 	Store   keep.Store   // where metrics and alarms are kept; nil: in memory alone
+	Bounds  *Bounds      // shared with the services of other places; nil: its own
 }
 
 // Topics is the part of SNS that alarms need.
@@ -48,7 +49,12 @@ type Service struct {
 
 // New returns a service without metrics and alarms.
 func New(o Options) *Service {
-	s := &Service{opts: o, log: o.Logger, metrics: metric.NewStore(), alarms: map[string]*metricAlarm{}}
+	if o.Bounds == nil {
+		o.Bounds = &Bounds{}
+	}
+	s := &Service{
+		opts: o, log: o.Logger, metrics: metric.NewStore(&o.Bounds.metrics), alarms: map[string]*metricAlarm{},
+	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
@@ -62,7 +68,7 @@ func New(o Options) *Service {
 func (s *Service) Reset() {
 	s.mu.Lock()
 	for _, a := range s.alarms {
-		a.forget(s.opts.Store)
+		a.forget(&s.opts)
 	}
 	s.alarms = map[string]*metricAlarm{}
 	s.mu.Unlock()

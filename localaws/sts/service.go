@@ -1,6 +1,7 @@
 package sts
 
 import (
+	"encoding/hex"
 	"fmt"
 	"regexp"
 	"strings"
@@ -35,6 +36,18 @@ func (s *Service) Wire() *wire.Service {
 			wire.Op("GetCallerIdentity", getCallerIdentity),
 			wire.Op("GetSessionToken", s.getSessionToken),
 		},
+	}
+}
+
+// credentials makes credentials of a session.
+func (s *Service) credentials(who session, key string, lasts time.Duration) *Credentials {
+	secret := make([]byte, 0, 20)
+	for len(secret) < cap(secret) {
+		secret = append(secret, byte(s.o.Random.Uint64()))
+	}
+	return &Credentials{
+		AccessKeyID: key, SecretAccessKey: hex.EncodeToString(secret), SessionToken: who.token(s.o.Random.Uint64()),
+		Expiration: s.o.Now().Add(lasts).UTC().Truncate(time.Second),
 	}
 }
 

@@ -2,7 +2,6 @@ package sts
 
 import (
 	"encoding/base64"
-	"encoding/hex"
 	"strconv"
 	"strings"
 	"time"
@@ -43,18 +42,6 @@ func sessionOf(token string) (s session, ok bool) {
 		return s, false
 	}
 	return session{arn: parts[0], id: parts[1]}, true
-}
-
-// credentials makes credentials of a session.
-func (s *Service) credentials(who session, key string, lasts time.Duration) *Credentials {
-	secret := make([]byte, 0, 20)
-	for len(secret) < cap(secret) {
-		secret = append(secret, byte(s.o.Random.Uint64()))
-	}
-	return &Credentials{
-		AccessKeyID: key, SecretAccessKey: hex.EncodeToString(secret), SessionToken: who.token(s.o.Random.Uint64()),
-		Expiration: s.o.Now().Add(lasts).UTC().Truncate(time.Second),
-	}
 }
 
 // seconds returns a duration that a call may leave out.

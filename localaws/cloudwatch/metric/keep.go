@@ -82,7 +82,8 @@ func (s *Store) Restore(value []byte) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	one := s.of(k.ID)
+	one, seriesKey := s.of(k.ID)
+	defer func() { s.count(one, one.bytes(seriesKey)) }()
 	if k.Seen.After(one.seen) {
 		one.seen = k.Seen
 	}

@@ -9,6 +9,7 @@ import (
 type layer struct {
 	period int64 // seconds
 	runs   []run
+	bytes  int // about what the runs take
 }
 
 // run is consecutive points with the same Stats. Metrics of queues are mostly the same number for hours.
@@ -17,6 +18,17 @@ type run struct {
 	n     int64
 	value float64 // the only sample of each point, if more is nil
 	more  *Stats  // the samples, if a point has not exactly one; then n is 1
+}
+
+// cost returns about how many bytes runs take.
+func cost(rs ...run) (bytes int) {
+	const one, more, value = 40, 64, 16
+	for i := range rs {
+		if bytes += one; rs[i].more != nil {
+			bytes += more + value*len(rs[i].more.Values)
+		}
+	}
+	return bytes
 }
 
 func (r *run) stats() Stats {
@@ -36,7 +48,7 @@ func (l *layer) put(at int64, s Stats) {
 	}
 	i := sort.Search(len(l.runs), func(i int) bool { return l.runs[i].start > at }) - 1
 	if i < 0 || at >= l.end(i) {
-		l.runs = slices.Insert(l.runs, i+1, newRun(at, s))
+		l.replace(i+1, i+1, newRun(at, s))
 		return
 	}
 	whole := l.runs[i]
@@ -50,7 +62,13 @@ func (l *layer) put(at int64, s Stats) {
 	if n := (l.end(i)-at)/l.period - 1; n > 0 {
 		parts = append(parts, run{start: at + l.period, n: n, value: whole.value})
 	}
-	l.runs = slices.Replace(l.runs, i, i+1, parts...)
+	l.replace(i, i+1, parts...)
+}
+
+// replace replaces the runs [i, j). It is the only function that changes which runs there are.
+func (l *layer) replace(i, j int, by ...run) {
+	l.bytes += cost(by...) - cost(l.runs[i:j]...)
+	l.runs = slices.Replace(l.runs, i, j, by...)
 }
 
 func newRun(at int64, s Stats) run {
@@ -68,7 +86,7 @@ func (l *layer) push(at int64, s Stats) {
 			return
 		}
 	}
-	l.runs = append(l.runs, newRun(at, s))
+	l.replace(len(l.runs), len(l.runs), newRun(at, s))
 }
 
 // end returns the time at which the last point of a run ends.
@@ -90,7 +108,7 @@ func (l *layer) trim(before int64, next *layer) {
 		gone++
 	}
 	if gone > 0 {
-		l.runs = slices.Delete(l.runs, 0, gone)
+		l.replace(0, gone)
 	}
 }
 

@@ -37,6 +37,10 @@ func TestLayerIsAMap(t *testing.T) {
 				delete(want, at)
 			}
 		}
+		if fine.bytes != cost(fine.runs...) || rough.bytes != cost(rough.runs...) {
+			t.Fatalf("seed %d: %d and %d bytes are counted, and it is %d and %d", seed, fine.bytes, rough.bytes,
+				cost(fine.runs...), cost(rough.runs...))
+		}
 		if fmt.Sprint(got) != fmt.Sprint(want) || old != oldWant {
 			t.Fatalf("seed %d: %v and %v, want %v and %v", seed, got, old, want, oldWant)
 		}

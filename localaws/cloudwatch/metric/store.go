@@ -6,21 +6,47 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
 // Store holds metrics. It is safe for concurrent use. The zero value is not usable; call NewStore.
 type Store struct {
+	room *Room
+
 	mu     sync.Mutex
 	series map[string]*series             // by key
 	keep   func(key string, value []byte) // nil: in memory alone
 }
 
+// Room counts about how many bytes the metrics of stores take that share it. It is safe for concurrent use.
+type Room struct{ taken atomic.Int64 }
+
+// Taken returns about how many bytes the metrics take.
+func (r *Room) Taken() int64 { return r.taken.Load() }
+
 // series is one metric with its units.
 type series struct {
-	id     ID
-	tracks []*track
-	seen   time.Time // when a sample arrived last
+	id      ID
+	tracks  []*track
+	seen    time.Time // when a sample arrived last
+	counted int       // what the room holds of it
+}
+
+// count tells the room how much memory a series takes now; 0: it is gone.
+func (s *Store) count(one *series, bytes int) {
+	s.room.taken.Add(int64(bytes - one.counted))
+	one.counted = bytes
+}
+
+// bytes returns about how much memory the series takes: its key twice, and its tracks.
+func (one *series) bytes(key string) int {
+	const empty = 192
+	bytes := empty + 2*len(key)
+	for _, t := range one.tracks {
+		bytes += t.bytes()
+	}
+	return bytes
 }
 
 // Sample is what a client reports for one time.
@@ -42,8 +68,13 @@ type Point struct {
 // NoUnit is the unit of samples without one.
 const NoUnit = "None"
 
-// NewStore returns an empty store.
-func NewStore() *Store { return &Store{series: map[string]*series{}} }
+// NewStore returns an empty store; nil: its room is its own.
+func NewStore(room *Room) *Store {
+	if room == nil {
+		room = &Room{}
+	}
+	return &Store{room: room, series: map[string]*series{}}
+}
 
 // Put adds samples. It is the only method that adds any.
 func (s *Store) Put(now time.Time, samples ...Sample) {
@@ -55,7 +86,7 @@ func (s *Store) Put(now time.Time, samples ...Sample) {
 }
 
 func (s *Store) put(now time.Time, x *Sample) {
-	one := s.of(x.ID)
+	one, key := s.of(x.ID)
 	one.seen = now
 	unit := x.Unit
 	if unit == "" {
@@ -63,19 +94,20 @@ func (s *Store) put(now time.Time, x *Sample) {
 	}
 	t := one.track(unit)
 	t.put(x.At.Unix(), x.Stats, x.Fine)
+	s.count(one, one.bytes(key))
 	s.note(one, t, x.At.Unix())
 }
 
-// of returns the metric with an ID, and creates it if necessary.
-func (s *Store) of(id ID) *series {
-	key := id.key()
-	one := s.series[key]
+// of returns the metric with an ID and its key, and creates it if necessary.
+func (s *Store) of(id ID) (one *series, key string) {
+	key = id.key()
+	one = s.series[key]
 	if one == nil {
 		id.Dimensions = slices.Clone(id.Dimensions)
 		one = &series{id: id}
 		s.series[key] = one
 	}
-	return one
+	return one, key
 }
 
 // track returns the track of a unit, and creates it if necessary.
@@ -103,10 +135,12 @@ type Reading struct {
 func (s *Store) Read(now time.Time, r Reading) [][]Point {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	one := s.series[r.ID.key()]
+	key := r.ID.key()
+	one := s.series[key]
 	if one == nil {
 		return nil
 	}
+	defer func() { s.count(one, one.bytes(key)) }()
 	from := r.From
 	if r.Period < time.Minute && from.Before(now.Add(-keepFinest)) {
 		from = now.Add(-keepFinest).Truncate(r.Period)
@@ -145,7 +179,9 @@ func (s *Store) Trim(now time.Time) {
 			}
 		}
 		one.tracks = slices.DeleteFunc(one.tracks, (*track).empty)
+		s.count(one, one.bytes(key))
 		if len(one.tracks) == 0 {
+			s.count(one, 0)
 			delete(s.series, key)
 		}
 	}
@@ -195,6 +231,7 @@ func (s *Store) Reset() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, one := range s.series {
+		s.count(one, 0)
 		for _, t := range one.tracks {
 			s.forget(one, t, math.MaxInt64)
 		}

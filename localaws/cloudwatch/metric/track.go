@@ -56,6 +56,12 @@ func (t *track) trim(now time.Time) {
 	t.hour.trim(now.Add(-keepCoarse).Unix(), nil)
 }
 
+// bytes returns about how much memory the track takes.
+func (t *track) bytes() int {
+	const empty = 256
+	return empty + t.second.bytes + t.minute.bytes + t.five.bytes + t.hour.bytes
+}
+
 func (t *track) empty() bool {
 	return len(t.second.runs)+len(t.minute.runs)+len(t.five.runs)+len(t.hour.runs) == 0
 }
