@@ -17,6 +17,7 @@ import (
 	"github.com/godwitmq/godwit/localaws/s3/bucket"
 	"github.com/godwitmq/godwit/localaws/sns"
 	"github.com/godwitmq/godwit/localaws/sqs"
+	"github.com/godwitmq/godwit/localaws/sqs/queue"
 	"github.com/godwitmq/godwit/localaws/wire"
 )
 
@@ -28,8 +29,13 @@ type keeping struct {
 	store keep.Store
 	clock *clock.Clock
 	start keptServer
-	kept  *kept // until it is restored
+	// window is for the messages of all queues.
+	window *queue.Window
+	kept   *kept // until it is restored
 }
+
+// hot is how many bytes of messages are also in memory: a short backlog is received without reading from the disk.
+const hot = 16 << 20
 
 // keptServer is the record of the server itself.
 type keptServer struct {
@@ -52,7 +58,8 @@ func (k *keeping) load(store keep.Store, c *clock.Clock, log *slog.Logger) error
 		return nil
 	}
 	k.store, k.clock = store, c
-	k.kept = &kept{sqs: sqs.NewKept(sqs.Options{Clock: c, Store: store})}
+	k.window = &queue.Window{Most: hot}
+	k.kept = &kept{sqs: sqs.NewKept(sqs.Options{Clock: c, Store: store, Window: k.window})}
 	k.kept.s3.Blob = func(size int64) (bucket.Storage, error) { return rest.Storage(size) }
 	if err := store.Load(k.add); err != nil {
 		return fmt.Errorf("localaws: Options.Store: %w", err)

@@ -737,6 +737,7 @@ type failing struct {
 
 func (f *failing) Load(func(string, []byte) error) error { return nil }
 func (f *failing) Write(...keep.Change)                  {}
+func (f *failing) Read(keys ...string) ([][]byte, error) { return make([][]byte, len(keys)), nil }
 func (f *failing) Damaged() bool                         { return false }
 func (f *failing) Sync() error                           { return f.Failure() }
 

@@ -214,7 +214,10 @@ func (s *Server) listMessages(p page, r *http.Request) (map[string]any, error) {
 			return nil, fmt.Errorf("after=%q is not the field next of an answer", p.after)
 		}
 	}
-	views, last := q.Model().MessagesAfter(after, p.limit)
+	views, last, err := q.Model().MessagesAfter(after, p.limit)
+	if err != nil {
+		return nil, err
+	}
 	messages, next := []messageView{}, ""
 	for _, v := range views {
 		messages = append(messages, viewMessage(v))

@@ -207,7 +207,7 @@ func (s *Server) newServices(at wire.Place, source *random.Source, bounds *cloud
 		},
 		Logger: s.opts.Logger, RealisticWaits: s.opts.RealisticWaits, Leniency: s.leniency,
 		Woken: queues.woken, Missing: func(name string) { s.places.missQueue(at, name) },
-		Store: s.opts.Store, Epoch: s.keeping.start.Epoch,
+		Store: s.opts.Store, Epoch: s.keeping.start.Epoch, Window: s.keeping.window,
 	})
 	made.sns = sns.New(sns.Options{
 		Account: at.Account, Region: at.Region, Clock: s.clock, Random: source, Queues: queuesOfTopics{s},

@@ -63,7 +63,7 @@ func (s *Store) end() {
 func (s *Store) flush() {
 	s.mu.Lock()
 	batches, upTo := s.pending, s.written
-	s.pending = nil
+	s.pending, s.flushing = nil, s.pending
 	s.mu.Unlock()
 	done, unused := 0, []uint64(nil)
 	var err error
@@ -74,7 +74,7 @@ func (s *Store) flush() {
 	}
 	s.mu.Lock()
 	was := s.failure
-	s.failure = nil
+	s.failure, s.flushing = nil, nil
 	if err == nil {
 		s.synced = upTo
 	} else {
@@ -139,11 +139,15 @@ func (s *Store) append(batches []batch, unused *[]uint64) (n int, err error) {
 			}
 		}
 	}
-	if cap(s.buffer) > 2*segmentSize {
+	if cap(s.buffer) > maxBuffer {
 		s.buffer = nil
 	}
 	return len(at), nil
 }
+
+// maxBuffer is how much memory is kept for the next flush: more than one needs, but after many changes that nobody has
+// waited for.
+const maxBuffer = 1 << 20
 
 // attach writes an attachment, unless an earlier attempt has done so. That one may have failed to sync the folder.
 func (s *Store) attach(a attachment) error {

@@ -29,8 +29,9 @@ type Store struct {
 
 	mu          sync.Mutex
 	pending     []batch
-	written     uint64 // number of batches of Write
-	synced      uint64 // those of them that are on disk
+	flushing    []batch // being written
+	written     uint64  // number of batches of Write
+	synced      uint64  // those of them that are on disk
 	failure     error
 	round       chan struct{} // closed when a flush has ended
 	index       map[string]place
@@ -199,6 +200,36 @@ func merge(all []batch) []batch {
 		one.attachments = append(one.attachments, b.attachments...)
 	}
 	return []batch{one}
+}
+
+// Read implements keep.Store. The values are those of the last Write, whether the disk has them or not.
+func (s *Store) Read(keys ...string) (values [][]byte, err error) {
+	r := reading{s: s}
+	defer r.end()
+	values = make([][]byte, len(keys))
+	for i, key := range keys {
+		if values[i], err = r.value(key); err != nil {
+			return nil, fmt.Errorf("disk: read: %w", err)
+		}
+	}
+	return values, nil
+}
+
+// find returns the value of a record that is not on disk yet, or else its place.
+func (s *Store) find(key string) (pending []byte, at place, there bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, all := range [][]batch{s.pending, s.flushing} {
+		for _, b := range slices.Backward(all) {
+			for _, c := range slices.Backward(b.changes) {
+				if c.key == key {
+					return b.valueOf(c), place{}, c.kind != kindDelete
+				}
+			}
+		}
+	}
+	at, there = s.index[key]
+	return nil, at, there
 }
 
 // Sync implements keep.Store.

@@ -14,6 +14,9 @@ type Store interface {
 	// Write makes changes, all or none of them, after those of every earlier Write. It does not wait for the disk, so
 	// it may be called with locks held, and it never fails: Sync says whether the changes are kept.
 	Write(changes ...Change)
+	// Read returns the newest values of records, in order of the keys; nil: there is no such record. It waits for the
+	// disk, so it may not be called with locks held. The values may not be modified.
+	Read(keys ...string) ([][]byte, error)
 	// Sync returns when every change written before is kept, or an error if the disk does not take them now. After an
 	// error, the changes may still be kept later.
 	Sync() error

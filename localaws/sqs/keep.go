@@ -43,7 +43,7 @@ func newJournal(o Options) *queue.Journal {
 		return nil
 	}
 	return &queue.Journal{
-		Store: o.Store, Number: o.Random.Uint64(), Stamp: o.Random.Uint64(), Epoch: o.Epoch,
+		Store: o.Store, Number: o.Random.Uint64(), Stamp: o.Random.Uint64(), Epoch: o.Epoch, Window: o.Window,
 	}
 }
 
@@ -142,13 +142,13 @@ func (ts *tasks) forget() {
 
 // Kept is what was kept of the queues of all places.
 type Kept struct {
-	opts     Options // Clock and Store
+	opts     Options // Clock, Store and Window
 	queues   []keptQueue
 	tasks    []keptTask
 	contents map[uint64]*queue.Kept
 }
 
-// NewKept returns an empty one. Of the options, it uses Clock and Store.
+// NewKept returns an empty one. Of the options, it uses Clock, Store and Window.
 func NewKept(o Options) *Kept { return &Kept{opts: o, contents: map[uint64]*queue.Kept{}} }
 
 // Add adds a record. ok is false if it is not one of SQS.
@@ -156,7 +156,7 @@ func (k *Kept) Add(key string, value []byte) (ok bool, err error) {
 	if n, is := queue.IsRecord(key); is {
 		c := k.contents[n]
 		if c == nil {
-			c = &queue.Kept{}
+			c = &queue.Kept{Window: k.opts.Window}
 			k.contents[n] = c
 		}
 		return true, c.Add(key, value, k.opts.Clock)
@@ -212,7 +212,8 @@ func (k *keptQueue) restore(s *Service, content *queue.Kept) error {
 		return err
 	}
 	q := build(s, k.Name, set, &queue.Journal{
-		Store: s.opts.Store, Number: k.Number, Stamp: k.Stamp, Epoch: s.opts.Epoch, Kept: content,
+		Store: s.opts.Store, Number: k.Number, Stamp: k.Stamp, Epoch: s.opts.Epoch, Window: s.opts.Window,
+		Kept: content,
 	})
 	maps.Copy(q.tags, k.Tags)
 	s.mu.Lock()

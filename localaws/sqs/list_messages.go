@@ -56,7 +56,10 @@ func (s *Service) listMessages(_ context.Context, _ *wire.Call, in *listMessages
 	invisible, delayed := isSet(in.ShowInvisible), isSet(in.ShowDelayed)
 	out := &ReceiveMessageOutput{}
 	for after := int64(0); ; {
-		views, last := q.model.MessagesAfter(after, maxInspected)
+		views, last, err := q.model.MessagesAfter(after, maxInspected)
+		if err != nil {
+			return nil, err
+		}
 		for i := range views {
 			v := &views[i]
 			hidden := v.State == queue.InFlight || q.fifo && v.State == queue.Visible && locked[v.Group]

@@ -172,7 +172,10 @@ func (s *Service) step(t *task) {
 
 // move moves up to n messages. A message without a destination stays.
 func (s *Service) move(t *task, n int) (moved int, failure string) {
-	taken := t.source.model.TakeOut(n)
+	taken, err := t.source.model.TakeOut(n)
+	if err != nil {
+		return 0, err.Error()
+	}
 	for i, m := range taken {
 		arn, why := t.destination, reasonNoQueue
 		if arn == "" {

@@ -41,6 +41,8 @@ type Options struct {
 	Missing func(name string)
 	// Store is where the queues are kept; nil: in memory alone.
 	Store keep.Store
+	// Window bounds the messages in memory that Store has as well; nil without a Store.
+	Window *queue.Window
 	// Epoch is the number of the server's start, of a Store.
 	Epoch uint32
 }

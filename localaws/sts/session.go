@@ -30,7 +30,7 @@ func (s session) token(nonce uint64) string {
 	return tokenMark + base64.RawURLEncoding.EncodeToString([]byte(text))
 }
 
-// sessionOf returns the session of a token, or false: it is none of this server.
+// sessionOf returns the session of a token. ok is false if another server has made the token.
 func sessionOf(token string) (s session, ok bool) {
 	text, ours := strings.CutPrefix(token, tokenMark)
 	raw, err := base64.RawURLEncoding.DecodeString(text)

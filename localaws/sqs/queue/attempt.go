@@ -56,7 +56,7 @@ func (t *taking) again(a *attempt) error {
 	for _, k := range a.taken {
 		it := t.q.items.at(k.key)
 		if it == nil || it.state != InFlight || it.turn != k.turn ||
-			it.receives[len(it.receives)-1].changed {
+			it.past.newest().changed {
 			return ErrAttempt
 		}
 		items = append(items, it)
@@ -67,10 +67,10 @@ func (t *taking) again(a *attempt) error {
 	}
 	for _, it := range items {
 		t.q.timed.remove(it)
-		it.due, it.latest = t.now+d, t.now
+		it.due, it.past.latest = t.now+d, t.now
 		t.q.timed.push(it)
 		t.q.journal.state(it)
-		t.got = append(t.got, t.q.received(it))
+		t.give(it)
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package queue
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"time"
 )
@@ -65,47 +66,53 @@ func (q *Queue) stats() Stats {
 	return s
 }
 
-// Messages lists every message in order of arrival.
+// Messages lists every message in order of arrival. Messages that cannot be read from the disk are left out.
 func (q *Queue) Messages() []View {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.catchUp()
-	q.changed()
-	views := make([]View, 0, q.items.n)
-	for it := range q.items.all {
-		views = append(views, q.view(it))
-	}
+	views, _, _ := q.MessagesAfter(0, math.MaxInt)
 	return views
 }
 
 // MessagesAfter lists up to limit messages in order of arrival, behind the one that the number last of the previous
-// call stands for; 0: from the first on. last is 0 if there are no more.
-func (q *Queue) MessagesAfter(after int64, limit int) (views []View, last int64) {
+// call stands for; 0: from the first on. last is 0 if there are no more. The error says that messages cannot be read
+// from the disk, which are then left out.
+func (q *Queue) MessagesAfter(after int64, limit int) (views []View, last int64, err error) {
+	var keys []int64
+	more := false
 	q.mu.Lock()
-	defer q.mu.Unlock()
 	q.catchUp()
 	q.changed()
-	if q.items.head() == nil {
-		return nil, 0
-	}
-	for number := max(q.items.first, after+1); number < q.items.next; number++ {
+	for number := max(q.items.first, after+1); number < q.items.next && q.items.head() != nil; number++ {
 		it := q.items.at(number)
-		switch {
-		case it == nil:
+		if it == nil {
 			continue
-		case len(views) == limit:
-			return views, last
 		}
-		views, last = append(views, q.view(it)), number
+		if more = len(views) == limit; more {
+			break
+		}
+		views, keys, last = append(views, q.view(it)), append(keys, number), number
 	}
-	return views, 0
+	q.mu.Unlock()
+	if !more {
+		last = 0
+	}
+	var all []absent
+	for i := range views {
+		if views[i].Message == nil {
+			all = append(all, absent{keys[i], &views[i].Message})
+		}
+	}
+	if len(all) > 0 {
+		err = q.journal.read(all)
+		views = slices.DeleteFunc(views, func(v View) bool { return v.Message == nil })
+	}
+	return views, last, err
 }
 
 func (q *Queue) view(it *item) View {
 	at := q.opts.Clock.At
 	v := View{
 		Message: it.message, State: it.state, Sent: at(it.sent), Count: int(it.count),
-		Sequence: sequenceText(it.sequence), Source: it.source,
+		Sequence: sequenceText(it.sequence), Source: it.seen().source,
 	}
 	if it.state != Visible {
 		v.Until = at(it.due)
@@ -113,7 +120,7 @@ func (q *Queue) view(it *item) View {
 	if it.turn > 0 {
 		v.Handle = q.handle(it)
 	}
-	for _, r := range it.receives {
+	for _, r := range it.seen().receives {
 		v.Receives = append(v.Receives, Receipt{At: at(r.at), By: r.by})
 	}
 	return v

@@ -45,20 +45,43 @@ type item struct {
 	state    State
 	count    int32  // all receives, also in earlier queues
 	group    *group // of FIFO queues, else nil
-	source   string // ARN of the source queue of a dead letter
+	past     *past  // nil: it was never received, and is no dead letter
 
-	due      time.Duration // when its delay or visibility timeout ends
-	sent     time.Duration // retention is counted from here
-	entered  time.Duration // when it was added to this queue
-	turn     turn          // of the newest receive in this queue
-	hiding   turn          // of the newest receive that hid it; older handles are superseded
-	first    time.Duration // first receive
-	latest   time.Duration // latest receive
-	receives []receive     // the latest of them
+	due     time.Duration // when its delay or visibility timeout ends
+	sent    time.Duration // retention is counted from here
+	entered time.Duration // when it was added to this queue
+	turn    turn          // of the newest receive in this queue
+	hiding  turn          // of the newest receive that hid it; older handles are superseded
 
 	order   link[item] // in its group
 	timedAt int        // index in the heap of due times or, if it is visible, of returned items
 	agedAt  int        // index in the heap of ages, for messages moved from another queue
+}
+
+// past is what happened to an item: apart from it, because most items of a backlog have none.
+type past struct {
+	source   string        // ARN of the source queue of a dead letter
+	first    time.Duration // first receive
+	latest   time.Duration // latest receive
+	receives []receive     // the latest of them
+	one      [1]receive    // the memory of receives, at first
+}
+
+// history returns the item's past, which may be changed.
+func (it *item) history() *past {
+	if it.past == nil {
+		it.past = &past{}
+		it.past.receives = it.past.one[:0]
+	}
+	return it.past
+}
+
+// seen returns the item's past, which may not be changed.
+func (it *item) seen() *past {
+	if it.past == nil {
+		return &past{}
+	}
+	return it.past
 }
 
 // receive is one entry of an item's history.
@@ -71,13 +94,16 @@ type receive struct {
 // maxHistory bounds an item's history, so that a message that is received again and again does not grow without limit.
 const maxHistory = 16
 
-func (it *item) remember(r receive) {
-	if len(it.receives) == maxHistory {
-		copy(it.receives, it.receives[1:])
-		it.receives = it.receives[:maxHistory-1]
+func (p *past) remember(r receive) {
+	if len(p.receives) == maxHistory {
+		copy(p.receives, p.receives[1:])
+		p.receives = p.receives[:maxHistory-1]
 	}
-	it.receives = append(it.receives, r)
+	p.receives = append(p.receives, r)
 }
+
+// newest returns the latest receive of an item that was received.
+func (p *past) newest() *receive { return &p.receives[len(p.receives)-1] }
 
 // turn identifies a receive of an item in its queue: the epoch, which is the number of the server's start, in the upper
 // half, and the number of the receive in the lower half.

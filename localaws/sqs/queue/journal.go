@@ -14,7 +14,8 @@ type Journal struct {
 	Number uint64 // of the queue; no other queue ever has it
 	Stamp  uint64 // of the queue's handles
 	Epoch  uint32 // number of the server's start
-	Kept   *Kept  // nil: the queue is new
+	Window *Window
+	Kept   *Kept // nil: the queue is new
 }
 
 // The first byte of the key of a record. The queue's number follows.
@@ -96,7 +97,7 @@ func (j *journal) message(it *item) {
 // state keeps the state of a message that was received at least once.
 func (j *journal) state(it *item) {
 	if j != nil {
-		j.set(j.itemKey(recordState, it.key), j.encodeState(make([]byte, 0, 64+len(it.source)), it))
+		j.set(j.itemKey(recordState, it.key), j.encodeState(make([]byte, 0, 64+len(it.seen().source)), it))
 	}
 }
 
@@ -155,6 +156,8 @@ func (j *journal) knownKey(k dedupKey) string {
 func (j *journal) end(q *Queue) {
 	for it := range q.items.all {
 		j.dropped(it)
+		j.let(it)
+		it.message = nil
 	}
 	for _, a := range q.dedup.entries[q.dedup.gone:] {
 		j.unknown(a.key)
@@ -167,10 +170,11 @@ func (j *journal) moment(d time.Duration) int64 { return j.clock.At(d).UnixNano(
 
 // encodeState appends an item without its message.
 func (j *journal) encodeState(b []byte, it *item) []byte {
+	p := it.seen()
 	b = append(b, byte(it.state))
-	b = appendText(b, it.source)
+	b = appendText(b, p.source)
 	b = binary.AppendVarint(b, it.sequence)
-	for _, at := range []time.Duration{it.due, it.sent, it.entered, it.first, it.latest} {
+	for _, at := range []time.Duration{it.due, it.sent, it.entered, p.first, p.latest} {
 		b = binary.AppendVarint(b, j.moment(at))
 	}
 	b = binary.AppendVarint(b, int64(it.count))

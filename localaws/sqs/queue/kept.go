@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/godwitmq/godwit/localaws/clock"
@@ -14,8 +15,11 @@ import (
 
 // Kept is what was kept of one queue.
 type Kept struct {
+	Window *Window // the same as in the queue's Journal
+
 	messages map[int64]*item
 	states   map[int64]*item
+	groups   map[string]*group // the names of groups
 	known    []accepted
 	next     int64
 	newest   time.Time
@@ -32,7 +36,7 @@ func IsRecord(key string) (number uint64, ok bool) {
 // Add adds a record. Its times are read as durations since the start of a clock.
 func (k *Kept) Add(key string, value []byte, c *clock.Clock) error {
 	if k.messages == nil {
-		k.messages, k.states = map[int64]*item{}, map[int64]*item{}
+		k.messages, k.states, k.groups = map[int64]*item{}, map[int64]*item{}, map[string]*group{}
 	}
 	r := reader{b: string(value), clock: c} // the texts are parts of it
 	rest := reader{b: key[9:]}
@@ -51,7 +55,9 @@ func (k *Kept) Add(key string, value []byte, c *clock.Clock) error {
 	case recordMessage:
 		it := r.item()
 		it.key, it.message = int64(rest.uvarint()), r.message()
+		it.group = k.group(it.message.Group)
 		k.messages[it.key] = it
+		(&journal{Journal: &Journal{Window: k.Window}}).hold(it)
 	}
 	if r.newest.After(k.newest) {
 		k.newest = r.newest
@@ -60,6 +66,17 @@ func (k *Kept) Add(key string, value []byte, c *clock.Clock) error {
 		return fmt.Errorf("queue: the record %q cannot be read", key)
 	}
 	return nil
+}
+
+// group returns what stands for a group's name until its queue is filled.
+func (k *Kept) group(name string) *group {
+	g := k.groups[name]
+	if g == nil {
+		name = strings.Clone(name) // a part of the record
+		g = &group{name: name}
+		k.groups[name] = g
+	}
+	return g
 }
 
 // Newest returns the latest time at which something had happened.
@@ -77,7 +94,7 @@ func (k *Kept) fill(q *Queue) {
 	for _, key := range keys {
 		it := k.messages[key]
 		if s := k.states[key]; s != nil {
-			s.key, s.message = it.key, it.message
+			s.key, s.message, s.group = it.key, it.message, it.group
 			it = s
 		}
 		q.items.restore(key, it)
@@ -110,13 +127,15 @@ func (k *Kept) fill(q *Queue) {
 func (it *item) enlist(q *Queue) {
 	q.counts[it.state]++
 	if it.turn > 0 {
-		it.receives = []receive{{at: it.latest}}
+		it.past.remember(receive{at: it.past.latest})
 	}
 	if it.sent < it.entered {
 		q.aged.push(it)
 	}
+	name := it.group.name
+	it.group = nil
 	if q.opts.FIFO {
-		it.group = q.groupOf(it.message.Group)
+		it.group = q.groupOf(name)
 		it.group.items.pushBack(it)
 		if it.state == InFlight {
 			q.flight(it.group, 1)
@@ -212,9 +231,16 @@ func (r *reader) byte() byte {
 }
 
 func (r *reader) item() *item {
-	it := &item{state: State(min(r.byte(), byte(InFlight))), source: r.text(), sequence: r.varint()}
-	it.due, it.sent, it.entered, it.first, it.latest = r.moment(), r.past(), r.past(), r.moment(), r.past()
+	it := &item{state: State(min(r.byte(), byte(InFlight)))}
+	source := r.text()
+	it.sequence = r.varint()
+	it.due, it.sent, it.entered = r.moment(), r.past(), r.past()
+	first, latest := r.moment(), r.past()
 	it.count, it.turn, it.hiding = int32(r.varint()), turn(r.uvarint()), turn(r.uvarint())
+	if source != "" || it.count > 0 {
+		p := it.history()
+		p.source, p.first, p.latest = strings.Clone(source), first, latest
+	}
 	return it
 }
 

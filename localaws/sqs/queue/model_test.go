@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/godwitmq/godwit/localaws/clock"
 	"github.com/godwitmq/godwit/localaws/sqs/queue"
 )
 
@@ -64,19 +65,39 @@ func TestAgainstANaiveQueue(t *testing.T) {
 	for i := range uint64(60) {
 		seed := first + i
 		for _, isFIFO := range []bool{false, true} {
-			synctest.Test(t, func(t *testing.T) { walk(t, seed, isFIFO) })
-			if t.Failed() {
-				t.Fatalf("seed %d, FIFO %v", seed, isFIFO)
+			for _, kept := range []*shelf{nil, newShelf(0), newShelf(3000), newShelf(1 << 20)} {
+				synctest.Test(t, func(t *testing.T) { walk(t, seed, isFIFO, kept) })
+				if t.Failed() {
+					t.Fatalf("seed %d, FIFO %v, kept %+v", seed, isFIFO, kept)
+				}
 			}
 		}
 	}
 }
 
-func walk(t *testing.T, seed uint64, isFIFO bool) {
+func walk(t *testing.T, seed uint64, isFIFO bool, kept *shelf) {
 	r := rand.New(rand.NewPCG(seed, 1))
-	q := newQueue(t, func(o *queue.Options) { o.FIFO = isFIFO })
+	c := clock.New()
+	defer c.Close()
+	build := func() *queue.Queue {
+		return newQueue(t, func(o *queue.Options) {
+			o.FIFO, o.Clock = isFIFO, c
+			if kept != nil {
+				o.Journal = kept.journal(t, c)
+			}
+		})
+	}
+	q := build()
 	n := &naive{fifo: isFIFO, accepted: map[string]time.Time{}}
+	defer func() {
+		if q.Purge(); kept != nil && kept.window.Used() != 0 {
+			t.Errorf("an empty queue uses %d bytes", kept.window.Used())
+		}
+	}()
 	for step := range 300 {
+		if kept != nil && r.IntN(40) == 0 {
+			q = build() // another process, with what the store has
+		}
 		switch r.IntN(6) {
 		case 0, 1:
 			stepPut(t, r, q, n, step)
@@ -141,7 +162,9 @@ func stepReceive(t *testing.T, r *rand.Rand, q *queue.Queue, n *naive) {
 		if n.fifo && g.ID < last[g.Group] {
 			t.Errorf("%s came after %s of its group", g.ID, last[g.Group])
 		}
-		last[g.Group] = g.ID
+		if last[g.Group] = g.ID; g.Body != g.ID {
+			t.Errorf("%s has the body %q", g.ID, g.Body)
+		}
 		m := n.find(g.ID)
 		m.handle, m.flying, m.until = g.Handle, true, time.Now().Add(visibility)
 	}

@@ -1,6 +1,9 @@
 package queue
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // adopt adds the dead letters of another queue. They keep their ids, their counts and, in a standard queue, their age;
 // in a FIFO queue retention starts again. If the queue was deleted in the meantime, the messages are lost.
@@ -17,9 +20,9 @@ func (q *Queue) adopt(dead []*item, source *Queue) {
 	now := q.catchUp()
 	for _, old := range dead {
 		it := &item{
-			message: old.message, source: source.opts.ARN, sent: old.sent,
-			count: old.count, first: old.first, receives: old.receives,
+			message: old.message, sent: old.sent, count: old.count, past: old.past,
 		}
+		it.history().source = source.opts.ARN
 		if q.opts.FIFO {
 			it.sequence, it.sent = q.items.next, now
 		}
@@ -38,23 +41,37 @@ type Moved struct {
 }
 
 // Source returns the ARN of the source queue of a dead letter; "": the message is no dead letter.
-func (m Moved) Source() string { return m.it.source }
+func (m Moved) Source() string { return m.it.seen().source }
 
-// TakeOut removes up to n visible messages, in order, so that PutMoved can add them to another queue.
-func (q *Queue) TakeOut(n int) []Moved {
+// TakeOut removes up to n visible messages, in order, so that PutMoved can add them to another queue. If they cannot be
+// read from the disk, it is an error, and they stay.
+func (q *Queue) TakeOut(n int) ([]Moved, error) {
+	var items []*item
 	q.mu.Lock()
-	defer q.mu.Unlock()
 	q.catchUp()
-	var out []Moved
-	for len(out) < n {
+	for len(items) < n {
 		it := q.next()
 		if it == nil {
 			break
 		}
 		it.leave(q) // its journal forgets it together with its arrival in the other queue
-		out = append(out, Moved{it, q})
+		items = append(items, it)
 	}
 	q.changed()
+	q.mu.Unlock()
+	out := movedFrom(q, items)
+	if err := q.journal.readItems(items); err != nil {
+		q.PutBack(out...)
+		return nil, err
+	}
+	return out, nil
+}
+
+func movedFrom(q *Queue, items []*item) []Moved {
+	out := make([]Moved, len(items))
+	for i, it := range items {
+		out[i] = Moved{it, q}
+	}
 	return out
 }
 
@@ -101,8 +118,8 @@ func (q *Queue) PutBack(moved ...Moved) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.catchUp()
-	for i := len(moved) - 1; i >= 0; i-- {
-		q.restore(moved[i].it)
+	for _, m := range slices.Backward(moved) {
+		q.restore(m.it)
 	}
 	q.changed()
 }
@@ -110,6 +127,7 @@ func (q *Queue) PutBack(moved ...Moved) {
 // restore adds an item again under its old key, so that its handles remain valid.
 func (q *Queue) restore(it *item) {
 	q.items.restore(it.key, it)
+	q.journal.hold(it)
 	q.meter.fresh = min(q.meter.fresh, it.key)
 	q.stir()
 	q.aged.push(it)
@@ -119,7 +137,7 @@ func (q *Queue) restore(it *item) {
 		q.wake()
 		return
 	}
-	it.group = q.groupOf(it.message.Group)
+	it.group = q.groupOf(it.group.name)
 	it.group.items.pushFront(it)
 	q.settle(it.group)
 }

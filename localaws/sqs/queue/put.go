@@ -83,6 +83,7 @@ func (q *Queue) enter(it *item, delay, now time.Duration) {
 		q.makeReady(it)
 	}
 	q.journal.message(it)
+	q.journal.hold(it)
 }
 
 // sequenceText formats a sequence number as AWS does: twenty digits, increasing, with gaps.

@@ -225,6 +225,7 @@ func (q *Queue) drop(it *item) {
 
 // leave removes an item from the queue.
 func (it *item) leave(q *Queue) {
+	q.journal.let(it)
 	q.items.remove(it.key)
 	q.counts[it.state]--
 	if it.state != Visible && it.timedAt > 0 {

@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 )
 
@@ -67,7 +68,16 @@ func (q *Queue) take(r Receive, w *waiter) ([]Received, error) {
 	q.changed()
 	q.mu.Unlock()
 	if len(t.dead) > 0 {
-		target.adopt(t.dead, q)
+		err = errors.Join(err, t.reject())
+	}
+	if unread := t.read(); unread != nil {
+		return nil, errors.Join(err, unread)
+	}
+	switch {
+	case len(t.got) > 0:
+		err = nil
+	case len(t.keys) > 0 && w != nil:
+		w.lookAgain()
 	}
 	return t.got, err
 }
@@ -87,7 +97,25 @@ type taking struct {
 	config *Config
 	now    time.Duration
 	got    []Received
+	keys   []int64 // of got
 	dead   []*item
+}
+
+// read reads the messages that are on disk only. A message that was deleted meanwhile is left out. The caller does not
+// hold the queue's lock.
+func (t *taking) read() error {
+	var all []absent
+	for i := range t.got {
+		if t.got[i].Message == nil {
+			all = append(all, absent{t.keys[i], &t.got[i].Message})
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	err := t.q.journal.read(all)
+	t.got = slices.DeleteFunc(t.got, func(r Received) bool { return r.Message == nil })
+	return err
 }
 
 func (t *taking) run() error {
@@ -185,29 +213,49 @@ func (t *taking) isDead(it *item) bool {
 	return true
 }
 
+// reject moves the dead letters, which have left the queue, to theirs. The caller does not hold the queue's lock.
+func (t *taking) reject() error {
+	if err := t.q.journal.readItems(t.dead); err != nil {
+		t.q.PutBack(movedFrom(t.q, t.dead)...)
+		return err
+	}
+	t.target.adopt(t.dead, t.q)
+	return nil
+}
+
 func (t *taking) receive(it *item) {
 	it.count++
 	it.turn = it.turn.next(t.q.journal.epoch())
 	if t.r.Visibility > 0 {
 		it.hiding = it.turn
 	}
+	p := it.history()
 	if it.count == 1 {
-		it.first = t.now
+		p.first = t.now
 	}
-	it.latest = t.now
-	it.remember(receive{at: t.now, by: t.r.By})
+	p.latest = t.now
+	p.remember(receive{at: t.now, by: t.r.By})
+	t.give(it)
+}
+
+// give adds an item to the answer.
+func (t *taking) give(it *item) {
 	if t.got == nil {
 		t.got = make([]Received, 0, t.r.Max)
 	}
 	t.got = append(t.got, t.q.received(it))
+	if t.q.journal != nil {
+		t.keys = append(t.keys, it.key)
+	}
 }
 
 // received returns an item as its receiver sees it.
 func (q *Queue) received(it *item) Received {
+	p := it.seen()
 	return Received{
 		Message: it.message, Handle: q.handle(it), Count: int(it.count),
-		Sent: q.opts.Clock.At(it.sent), First: q.opts.Clock.At(it.first),
-		Sequence: sequenceText(it.sequence), Source: it.source,
+		Sent: q.opts.Clock.At(it.sent), First: q.opts.Clock.At(p.first),
+		Sequence: sequenceText(it.sequence), Source: p.source,
 	}
 }
 

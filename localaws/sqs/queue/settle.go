@@ -71,7 +71,7 @@ func (q *Queue) ChangeVisibility(handle string, d time.Duration) error {
 	case it.lost(turn):
 		return ErrGone
 	// Timeouts are whole seconds, and a caller may ask for the full twelve hours.
-	case (now-it.latest).Truncate(time.Second)+d > MaxHold:
+	case (now-it.past.latest).Truncate(time.Second)+d > MaxHold:
 		return ErrBeyond
 	}
 	q.rehold(it, d, now)
@@ -81,7 +81,7 @@ func (q *Queue) ChangeVisibility(handle string, d time.Duration) error {
 
 // rehold changes the end of an item's visibility timeout.
 func (q *Queue) rehold(it *item, d, now time.Duration) {
-	it.receives[len(it.receives)-1].changed = true
+	it.past.newest().changed = true
 	switch {
 	case it.state == InFlight && d == 0:
 		q.timed.remove(it)

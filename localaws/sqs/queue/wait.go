@@ -57,6 +57,13 @@ func (q *Queue) poll(ctx context.Context, r Receive) ([]Received, error) {
 	}
 }
 
+// lookAgain makes a poll that is not in line take messages again, because the ones that it took were deleted before
+// they were read.
+func (w *waiter) lookAgain() {
+	w.woken = make(chan struct{})
+	close(w.woken)
+}
+
 // lastLook ends a poll whose time is over. If the poll was woken at the same moment, it takes the message.
 func (q *Queue) lastLook(ctx context.Context, r Receive, w *waiter) ([]Received, error) {
 	q.leave(w)
