@@ -30,7 +30,8 @@ import (
 // world is a server with the namespace prod, in virtual time.
 type world struct {
 	*testing.T
-	b *local.Backend
+	b     *local.Backend
+	quiet atomic.Bool // of used: calls are not noted
 }
 
 func inWorld(t *testing.T, f func(w *world)) {
@@ -42,7 +43,7 @@ func inWorld(t *testing.T, f func(w *world)) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f(&world{t, b})
+		f(&world{T: t, b: b})
 		if err := b.Close(context.Background()); err != nil {
 			t.Error(err)
 		}

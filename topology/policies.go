@@ -9,7 +9,7 @@ import (
 
 // RolePolicy is the least policy of a role, as a document of IAM.
 type RolePolicy struct {
-	// Role is producer, consumer or provisioner.
+	// Role is producer, consumer, provisioner, operator or sweeper.
 	Role string `json:"role"`
 	// Channel is what it produces to or consumes from; "": all that is declared.
 	Channel string         `json:"channel,omitempty"`
@@ -25,9 +25,10 @@ type PoliciesOptions struct {
 }
 
 // Policies returns the least policies of IAM for the declared channels: of the producers and consumers of each, with
-// ProvisionNever, and of a provisioner, which plans and applies the declaration. Resources that the declaration maps
-// are those of their owners, and are named as the declaration does if that is an ARN. Channels with a KMS key have a
-// statement about it.
+// ProvisionNever; of a provisioner, which plans and applies the declaration; of an operator, who does with the declared
+// channels all that package ops can do, but removing them; and of a sweeper, which deletes what nobody uses of the
+// whole namespace. Resources that the declaration maps are those of their owners, and are named as the declaration does
+// if that is an ARN. Channels with a KMS key have a statement about it.
 func Policies(s *Spec, o *PoliciesOptions) ([]RolePolicy, error) {
 	if err := s.Check(); err != nil {
 		return nil, err
@@ -68,7 +69,10 @@ func Policies(s *Spec, o *PoliciesOptions) ([]RolePolicy, error) {
 		}
 		all = append(all, RolePolicy{"consumer", name, g.document()})
 	}
-	return append(all, RolePolicy{"provisioner", "", provisioner(s, at)}), nil
+	return append(all,
+		RolePolicy{"provisioner", "", provisioner(s, at)}, RolePolicy{"operator", "", operator(s, at)},
+		RolePolicy{"sweeper", "", sweeper(at)},
+	), nil
 }
 
 // provisioner is the policy of a program that plans and applies.
@@ -127,6 +131,49 @@ func provisionerOf(s *Spec, at arns, g grants, name string) {
 	g.allow("*", "sns:GetSubscriptionAttributes", "sns:SetSubscriptionAttributes")
 }
 
+// operator is the policy of whoever looks at channels, and mends them: lists, describes, peeks, exports, imports,
+// requeues, discards, purges, pauses and is alerted.
+func operator(s *Spec, at arns) map[string]any {
+	g := grants{}
+	g.allow("*", "cloudwatch:GetMetricData", "cloudwatch:ListMetrics", "sns:GetSubscriptionAttributes",
+		"tag:GetResources")
+	for _, action := range []string{"s3:DeleteObject", "s3:GetObject", "s3:PutObject"} {
+		g.bodies(at, action)
+	}
+	for _, name := range s.ExchangeNames() {
+		g.allow(at.topic(name), "sns:GetTopicAttributes", "sns:ListSubscriptionsByTopic", "sns:ListTagsForResource",
+			"sns:Publish")
+		g.key(at, s.Exchanges[name].KMSKey)
+	}
+	for _, name := range s.ChannelNames() {
+		c := s.Channels[name]
+		for _, dead := range []bool{false, true} {
+			if dead && c.NoDeadLetters {
+				continue
+			}
+			g.allow(at.queue(name, dead), "sqs:ChangeMessageVisibility", "sqs:DeleteMessage", "sqs:GetQueueAttributes",
+				"sqs:GetQueueUrl", "sqs:ListQueueTags", "sqs:PurgeQueue", "sqs:ReceiveMessage", "sqs:SendMessage")
+		}
+		if c.Queue == "" {
+			g.allow(at.queue(name, false), "sqs:SetQueueAttributes") // a pause
+		}
+		g.key(at, c.KMSKey)
+	}
+	return g.document()
+}
+
+// sweeper is the policy of a program that deletes what nobody uses, and of its undo.
+func sweeper(at arns) map[string]any {
+	g := grants{}
+	g.allow("*", "cloudwatch:GetMetricData", "cloudwatch:ListMetrics", "sns:GetSubscriptionAttributes",
+		"sns:Unsubscribe", "tag:GetResources")
+	g.allow(at.all("sqs"), "sqs:CreateQueue", "sqs:DeleteQueue", "sqs:GetQueueAttributes", "sqs:GetQueueUrl",
+		"sqs:ListDeadLetterSourceQueues", "sqs:ListQueueTags", "sqs:TagQueue")
+	g.allow(at.all("sns"), "sns:CreateTopic", "sns:DeleteTopic", "sns:GetTopicAttributes",
+		"sns:ListSubscriptionsByTopic", "sns:ListTagsForResource", "sns:Subscribe", "sns:TagResource")
+	return g.document()
+}
+
 // arns are the names of resources in policies.
 type arns struct {
 	partition, region, account string
@@ -139,6 +186,15 @@ func (a arns) named(service, name string) string {
 
 func (a arns) name(ordered bool, parts ...string) string {
 	return (&checker{Spec: a.spec}).awsName(ordered, parts...)
+}
+
+// all are the resources of the namespace.
+func (a arns) all(service string) string {
+	name := "*"
+	if a.spec.Namespace != "" {
+		name = a.spec.Namespace + "---*"
+	}
+	return a.named(service, name)
 }
 
 func (a arns) topic(exchange string) string {

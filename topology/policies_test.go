@@ -28,6 +28,9 @@ func (w *world) used(work func()) []string {
 	var mu sync.Mutex
 	var all []string
 	stop := w.b.Server().Control("*", func(_ context.Context, r *localaws.Request) localaws.Outcome {
+		if w.quiet.Load() {
+			return localaws.Outcome{}
+		}
 		mu.Lock()
 		defer mu.Unlock()
 		for _, p := range permissions.Of(r.Service, r.Action, r.Input) {
@@ -39,6 +42,13 @@ func (w *world) used(work func()) []string {
 	stop()
 	slices.Sort(all)
 	return slices.Compact(all)
+}
+
+// quietly does what the policy is not about.
+func (w *world) quietly(work func()) {
+	w.quiet.Store(true)
+	defer w.quiet.Store(false)
+	work()
 }
 
 // granted are the permissions of a role, as lines.

@@ -50,7 +50,8 @@ var s3Actions = map[string]string{
 // resourceOf is the resource of a call, as a policy names it. Some actions know none.
 func resourceOf(action string, input any) string {
 	switch action {
-	case "tag:GetResources", "sqs:ListQueues", "sns:GetSubscriptionAttributes", "sns:SetSubscriptionAttributes":
+	case "cloudwatch:GetMetricData", "cloudwatch:ListMetrics", "tag:GetResources", "sqs:ListQueues",
+		"sns:GetSubscriptionAttributes", "sns:SetSubscriptionAttributes", "sns:Unsubscribe":
 		return "*"
 	}
 	in := reflect.ValueOf(input).Elem()
