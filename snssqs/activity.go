@@ -1,10 +1,12 @@
 package snssqs
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatch/types"
 
@@ -239,7 +241,8 @@ func (r *reader) countsAny(ctx context.Context, region, namespace string) error 
 		for _, m := range out.Metrics[:min(len(out.Metrics), maxQueries)] {
 			if len(m.Dimensions) == 1 {
 				resource := meteredResource{
-					namespace: namespace, dimension: deref(m.Dimensions[0].Name), name: deref(m.Dimensions[0].Value),
+					namespace: namespace, dimension: aws.ToString(m.Dimensions[0].Name),
+					name: aws.ToString(m.Dimensions[0].Value),
 				}
 				queries = append(queries, metricQuery{resource, metric, "Sum", r.period})
 			}
@@ -255,14 +258,7 @@ func (r *reader) countsAny(ctx context.Context, region, namespace string) error 
 	}
 	return &driver.Error{Class: driver.NotFound, Err: fmt.Errorf("CloudWatch has counted nothing of %s in region %s "+
 		"since %s: nothing was called in this time, or CloudWatch is not that of the queues", namespace,
-		orOwn(region, r.b.region), r.from.Format(time.RFC3339))}
-}
-
-func orOwn(region, own string) string {
-	if region == "" {
-		return own
-	}
-	return region
+		cmp.Or(region, r.b.region), r.from.Format(time.RFC3339))}
 }
 
 // oldest is the age of a queue's oldest message. CloudWatch has an age only while there is a message that it counts for

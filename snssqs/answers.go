@@ -3,6 +3,7 @@ package snssqs
 import (
 	"strconv"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/godwitmq/godwit/driver"
@@ -20,12 +21,12 @@ func newAnswers(op string, n int) *answers { return &answers{op: op, answered: m
 // addressed reports whether a message has a receipt handle, which settling needs. A message without one fails here,
 // alone; in a request it would fail all other entries.
 func (a *answers) addressed(i int, m *message) bool {
-	if deref(m.ReceiptHandle) != "" {
+	if aws.ToString(m.ReceiptHandle) != "" {
 		return true
 	}
 	a.failed(entryID(i),
 		permanent("%s message %s: the service gave no receipt handle for it, so it is delivered again when "+
-			"its lease ends", a.op, deref(m.MessageId)))
+			"its lease ends", a.op, aws.ToString(m.MessageId)))
 	return false
 }
 
@@ -49,14 +50,14 @@ func (a *answers) failed(id *string, err error) {
 
 func (a *answers) failedAll(entries []types.BatchResultErrorEntry) {
 	for _, f := range entries {
-		a.failed(f.Id, entryError(deref(f.Code), deref(f.Message), f.SenderFault))
+		a.failed(f.Id, entryError(aws.ToString(f.Code), aws.ToString(f.Message), f.SenderFault))
 	}
 }
 
 // index returns the entry that a part of the answer belongs to. An id that we did not send belongs to none.
 func (a *answers) index(id *string) (int, bool) {
-	i, err := strconv.Atoi(deref(id))
-	return i, err == nil && i >= 0 && i < len(a.answered) && strconv.Itoa(i) == deref(id)
+	i, err := strconv.Atoi(aws.ToString(id))
+	return i, err == nil && i >= 0 && i < len(a.answered) && strconv.Itoa(i) == aws.ToString(id)
 }
 
 // err returns nil if every entry succeeded, otherwise a *driver.BatchError.

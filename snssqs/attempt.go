@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
@@ -101,7 +102,7 @@ func (r *receiver) pollUntilAnswered(ctx context.Context, in *sqs.ReceiveMessage
 	}
 	for i := range rc.messages {
 		if !slices.ContainsFunc(out.Messages, func(m types.Message) bool {
-			return deref(m.MessageId) == deref(rc.messages[i].MessageId)
+			return aws.ToString(m.MessageId) == aws.ToString(rc.messages[i].MessageId)
 		}) {
 			out.Messages = append(out.Messages, rc.messages[i])
 		}

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/google/go-cmp/cmp"
 )
@@ -24,9 +25,9 @@ func TestAttributesAreThoseOfTheirMessage(t *testing.T) {
 				}
 				got := map[string]string{}
 				for name, v := range c.of(w, queueAttribute, queueAttributes) {
-					got[name] = deref(v.StringValue)
-					if deref(v.DataType) != stringType {
-						t.Errorf("attribute %s has type %q", name, deref(v.DataType))
+					got[name] = aws.ToString(v.StringValue)
+					if aws.ToString(v.DataType) != stringType {
+						t.Errorf("attribute %s has type %q", name, aws.ToString(v.DataType))
 					}
 				}
 				if diff := cmp.Diff(want, got); diff != "" {

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sns"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
@@ -26,7 +27,7 @@ func (f *before) sending(ctx context.Context, in *sqs.SendMessageBatchInput) err
 	in.Entries = slices.Clone(in.Entries) // a dead letter may be sent again
 	for i := range in.Entries {
 		e := &in.Entries[i]
-		body := deref(e.MessageBody)
+		body := aws.ToString(e.MessageBody)
 		e.MessageBody, e.MessageAttributes = &body, maps.Clone(e.MessageAttributes)
 		e.MessageSystemAttributes = maps.Clone(e.MessageSystemAttributes)
 	}
@@ -45,7 +46,7 @@ func (f *before) publishing(ctx context.Context, in *sns.PublishBatchInput) erro
 	}
 	for i := range in.PublishBatchRequestEntries {
 		e := &in.PublishBatchRequestEntries[i]
-		body := deref(e.Message)
+		body := aws.ToString(e.Message)
 		e.Message, e.MessageAttributes = &body, maps.Clone(e.MessageAttributes)
 	}
 	n := len(in.PublishBatchRequestEntries)
@@ -78,9 +79,9 @@ func sameEntries(option string, was, is int, id func(i int) *string) error {
 			option, is, was)
 	}
 	for i := range is {
-		if deref(id(i)) != *entryID(i) {
+		if aws.ToString(id(i)) != *entryID(i) {
 			return permanent("snssqs.Options.%s changed the id of entry %d from %q to %q: the answer of the service needs it",
-				option, i, *entryID(i), deref(id(i)))
+				option, i, *entryID(i), aws.ToString(id(i)))
 		}
 	}
 	return nil

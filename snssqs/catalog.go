@@ -73,9 +73,9 @@ func (b *Backend) tagged(ctx context.Context) (all []driver.ChannelInfo, err err
 		for _, r := range page.ResourceTagMappingList {
 			tags := map[string]string{}
 			for _, t := range r.Tags {
-				tags[deref(t.Key)] = deref(t.Value)
+				tags[aws.ToString(t.Key)] = aws.ToString(t.Value)
 			}
-			if c, ok := b.listed(deref(r.ResourceARN), tags); ok {
+			if c, ok := b.listed(aws.ToString(r.ResourceARN), tags); ok {
 				all = append(all, c)
 			}
 		}
@@ -134,9 +134,9 @@ func (b *Backend) named(ctx context.Context) (all []driver.ChannelInfo, err erro
 				permission(classify(err), "tag:GetResources or sns:ListTopics"))
 		}
 		for _, t := range page.Topics {
-			if a, ok := parseARN(deref(t.TopicArn)); ok {
+			if a, ok := parseARN(aws.ToString(t.TopicArn)); ok {
 				if _, ours := b.namespace.exchange(a.name); ours {
-					arns, urls = append(arns, deref(t.TopicArn)), append(urls, "")
+					arns, urls = append(arns, aws.ToString(t.TopicArn)), append(urls, "")
 				}
 			}
 		}
@@ -181,7 +181,7 @@ func (b *Backend) topicTags(ctx context.Context, arn string) (map[string]string,
 	}
 	tags := map[string]string{}
 	for _, t := range out.Tags {
-		tags[deref(t.Key)] = deref(t.Value)
+		tags[aws.ToString(t.Key)] = aws.ToString(t.Value)
 	}
 	return tags, nil
 }

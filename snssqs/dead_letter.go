@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/godwitmq/godwit/driver"
@@ -101,7 +102,7 @@ func (r *receiver) deadLetterCopy(m *message, death *driver.Death, room int) typ
 	}
 	if r.from.Ordered {
 		// Derived from the service's own id. The original de-duplication id would make the copy a duplicate.
-		id := "dlq-" + deref(m.MessageId)
+		id := "dlq-" + aws.ToString(m.MessageId)
 		e.MessageDeduplicationId = &id
 	}
 	if trace, ok := m.Attributes[traceHeader]; ok {
@@ -125,7 +126,7 @@ func traced(trace string) map[string]types.MessageSystemAttributeValue {
 }
 
 func (r *receiver) deathOf(m *message, death *driver.Death) envelope.Death {
-	d := envelope.Death{ID: deref(m.MessageId), OrderKey: m.key}
+	d := envelope.Death{ID: aws.ToString(m.MessageId), OrderKey: m.key}
 	if death != nil {
 		d.Error, d.Kind, d.Consumer, d.Channel = death.Error, death.Kind, death.Consumer, death.Channel
 		d.Attempts, d.First, d.Last = death.Attempts, death.First, death.Last
@@ -143,7 +144,8 @@ func deadLetterAttributes(m *message, body string, d envelope.Death,
 	maps.Copy(attributes, m.MessageAttributes)
 	text := attributeText(attributes[envelopeAttribute])
 	var out []envelope.Packed
-	if own, ok := attributes[envelopeAttribute]; ok && (deref(own.DataType) != stringType || !envelope.Is(text)) {
+	if own, ok := attributes[envelopeAttribute]; ok && (aws.ToString(own.DataType) != stringType ||
+		!envelope.Is(text)) {
 		out, text = append(out, packedAttribute(envelopeAttribute, own)), ""
 	}
 	if _, ok := notificationOf(body); ok && len(attributes) == 0 {
@@ -165,7 +167,7 @@ func moveOut(attributes map[string]types.MessageAttributeValue, n int, routing s
 		switch {
 		case name == routing, name == claim.SizeAttribute, name == claim.OldSizeAttribute:
 			return 2
-		case deref(attributes[name].DataType) != stringType:
+		case aws.ToString(attributes[name].DataType) != stringType:
 			return 1
 		}
 		return 0
@@ -189,14 +191,17 @@ func moveOut(attributes map[string]types.MessageAttributeValue, n int, routing s
 }
 
 func packedAttribute(name string, a types.MessageAttributeValue) envelope.Packed {
-	return envelope.Packed{Name: name, Type: deref(a.DataType), Text: deref(a.StringValue), Binary: a.BinaryValue}
+	return envelope.Packed{
+		Name: name, Type: aws.ToString(a.DataType), Text: aws.ToString(a.StringValue),
+		Binary: a.BinaryValue,
+	}
 }
 
 // entrySize returns the size of an entry as SQS counts it.
 func entrySize(e *types.SendMessageBatchRequestEntry) int {
-	n := len(deref(e.MessageBody))
+	n := len(aws.ToString(e.MessageBody))
 	for name, a := range e.MessageAttributes {
-		n += len(name) + len(deref(a.DataType)) + len(deref(a.StringValue)) + len(a.BinaryValue)
+		n += len(name) + len(aws.ToString(a.DataType)) + len(aws.ToString(a.StringValue)) + len(a.BinaryValue)
 	}
 	return n
 }

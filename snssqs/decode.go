@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/godwitmq/godwit/driver"
@@ -19,7 +20,7 @@ import (
 // the reason.
 func (r *receiver) decode(m *message, d *driver.Delivery) {
 	from := r.from
-	d.ID = deref(m.MessageId)
+	d.ID = aws.ToString(m.MessageId)
 	d.Received = int32(number(m.Attributes["ApproximateReceiveCount"]))
 	if ms := number(m.Attributes["SentTimestamp"]); ms > 0 {
 		d.SentAt = time.UnixMilli(ms)
@@ -58,7 +59,7 @@ func (r *receiver) point(m *message, d *driver.Delivery, text string, attributes
 	if err != nil {
 		return err
 	}
-	p.alone = !sharedKey(p.At.Key) && text == deref(m.Body) // otherwise it came through SNS
+	p.alone = !sharedKey(p.At.Key) && text == aws.ToString(m.Body) // otherwise it came through SNS
 	m.pointer, d.Opener, d.Size = p, p, p.Size
 	delete(attributes, claim.SizeAttribute)
 	delete(attributes, claim.OldSizeAttribute)
@@ -67,7 +68,7 @@ func (r *receiver) point(m *message, d *driver.Delivery, text string, attributes
 
 // share drops the received body if it can be rebuilt from the delivery's, so that large messages are in memory once.
 func (m *message) share(body []byte, text string, e envelope.Encoding) {
-	if text == deref(m.Body) && e != envelope.Empty { // not for a body that was unwrapped from SNS's JSON
+	if text == aws.ToString(m.Body) && e != envelope.Empty { // not for a body that was unwrapped from SNS's JSON
 		m.Body, m.body, m.encoding = nil, body, e
 	}
 }
@@ -85,10 +86,10 @@ func (m *message) text() *string {
 // the subscription has no raw delivery, from topics that the channel trusts: without any attribute or, as a dead
 // letter, with ours that marks it.
 func (r *receiver) open(m *message) (body string, env envelope.Envelope, attributes attributeTexts, err error) {
-	body = deref(m.Body)
+	body = aws.ToString(m.Body)
 	attributes.text = make(map[string]string, len(m.MessageAttributes))
 	for name, a := range m.MessageAttributes {
-		attributes.set(name, deref(a.DataType), attributeText(a))
+		attributes.set(name, aws.ToString(a.DataType), attributeText(a))
 	}
 	env, err = readEnvelope(attributes.text)
 	unpack(&env, &attributes)
@@ -231,11 +232,4 @@ func number(s string) int64 {
 		return 0 // SQS's own numbers are valid; a missing one is unknown
 	}
 	return n
-}
-
-func deref(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
 }

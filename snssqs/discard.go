@@ -3,6 +3,8 @@ package snssqs
 import (
 	"context"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+
 	"github.com/godwitmq/godwit/driver"
 )
 
@@ -37,9 +39,9 @@ func (r *receiver) discard(d *discards) {
 			switch {
 			case d.reasons[i] != why:
 			case errs[i] != nil:
-				left, failed = append(left, deref(m.MessageId)), errs[i]
+				left, failed = append(left, aws.ToString(m.MessageId)), errs[i]
 			default:
-				ids = append(ids, deref(m.MessageId))
+				ids = append(ids, aws.ToString(m.MessageId))
 				gone = r.objects.of(m, gone)
 			}
 		}

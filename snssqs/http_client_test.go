@@ -198,7 +198,8 @@ func TestRequestBodiesAreReadWhole(t *testing.T) {
 		length int64
 		fails  bool
 	}{{"whole", 5, false}, {"whole", -1, false}, {"short", 6, true}} {
-		req, err := http.NewRequest(http.MethodPost, "http://localhost/", struct{ io.Reader }{strings.NewReader(c.body)})
+		req, err := http.NewRequest(http.MethodPost, "http://localhost/",
+			struct{ io.Reader }{strings.NewReader(c.body)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 )
 
@@ -58,8 +59,8 @@ type identityCall struct {
 func (a *account) ask(ctx context.Context, call *identityCall) (identity, error) {
 	out, err := a.sts.GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
 	if err == nil {
-		call.id = identity{partition: "aws", region: a.region, account: deref(out.Account)}
-		if parts := strings.SplitN(deref(out.Arn), ":", 3); len(parts) == 3 && parts[1] != "" {
+		call.id = identity{partition: "aws", region: a.region, account: aws.ToString(out.Account)}
+		if parts := strings.SplitN(aws.ToString(out.Arn), ":", 3); len(parts) == 3 && parts[1] != "" {
 			call.id.partition = parts[1]
 		}
 	}

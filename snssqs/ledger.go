@@ -3,6 +3,8 @@ package snssqs
 import (
 	"sync"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+
 	"github.com/godwitmq/godwit/driver"
 )
 
@@ -14,7 +16,7 @@ const ledgerSize = 10_000
 type fingerprint struct{ id, sent, md5 string }
 
 func (m *message) fingerprint() fingerprint {
-	return fingerprint{deref(m.MessageId), m.Attributes["SentTimestamp"], deref(m.MD5OfBody)}
+	return fingerprint{aws.ToString(m.MessageId), m.Attributes["SentTimestamp"], aws.ToString(m.MD5OfBody)}
 }
 
 // ledger remembers finished messages. A standard queue answers success to a delete with a superseded receipt handle,

@@ -92,7 +92,7 @@ func (b *Backend) metricPages(ctx context.Context, region string, qs []metricQue
 		if err := addPage(answers, out); err != nil {
 			return err
 		}
-		if deref(out.NextToken) == "" {
+		if aws.ToString(out.NextToken) == "" {
 			return nil
 		}
 		in.NextToken = out.NextToken
@@ -103,7 +103,7 @@ func (b *Backend) metricPages(ctx context.Context, region string, qs []metricQue
 // addPage adds a page to the answers.
 func addPage(answers []metricAnswer, page *cloudwatch.GetMetricDataOutput) error {
 	for _, r := range page.MetricDataResults {
-		i, err := strconv.Atoi(strings.TrimPrefix(deref(r.Id), "m"))
+		i, err := strconv.Atoi(strings.TrimPrefix(aws.ToString(r.Id), "m"))
 		if err != nil || i < 0 || i >= len(answers) {
 			continue // not a query of ours
 		}
@@ -113,7 +113,7 @@ func addPage(answers []metricAnswer, page *cloudwatch.GetMetricDataOutput) error
 	}
 	if len(page.Messages) > 0 {
 		return &driver.Error{Class: driver.Transient, Err: fmt.Errorf("read metrics: the answer may not be complete: "+
-			"%s: %s", deref(page.Messages[0].Code), deref(page.Messages[0].Value))}
+			"%s: %s", aws.ToString(page.Messages[0].Code), aws.ToString(page.Messages[0].Value))}
 	}
 	return nil
 }

@@ -68,7 +68,7 @@ func (b *Backend) Moves(ctx context.Context, from driver.Channel) ([]driver.Move
 	tasks := make([]driver.MoveTask, len(out.Results))
 	for i, r := range out.Results {
 		tasks[i] = driver.MoveTask{
-			ID: deref(r.TaskHandle), Status: deref(r.Status), Failure: deref(r.FailureReason),
+			ID: aws.ToString(r.TaskHandle), Status: aws.ToString(r.Status), Failure: aws.ToString(r.FailureReason),
 			Moved: r.ApproximateNumberOfMessagesMoved,
 		}
 		tasks[i].Running = tasks[i].Status == moveRunning || tasks[i].Status == moveEnding

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/godwitmq/godwit/driver"
@@ -50,7 +51,7 @@ func (r *receiver) As(h driver.Handle, to any) bool {
 			MessageAttributes: maps.Clone(m.MessageAttributes),
 		}
 		if m.came != nil {
-			to.Topic, to.Subject = m.came.TopicArn, deref(m.came.Subject)
+			to.Topic, to.Subject = m.came.TopicArn, aws.ToString(m.came.Subject)
 			to.Published, _ = time.Parse(time.RFC3339, m.came.Timestamp) // zero if it is not SNS's
 		}
 	case *types.Message:

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sns"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
@@ -146,7 +147,7 @@ func (p planner) readTopic(ctx context.Context, of driver.Channel, exact, listed
 				permission(classify(err), "sns:ListSubscriptionsByTopic"))
 		}
 		for _, s := range page.Subscriptions {
-			one.subscriptions[deref(s.Endpoint)] = deref(s.SubscriptionArn)
+			one.subscriptions[aws.ToString(s.Endpoint)] = aws.ToString(s.SubscriptionArn)
 		}
 	}
 	return one, nil

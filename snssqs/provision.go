@@ -313,10 +313,10 @@ func attributes(s driver.ChannelSpec, role string) map[string]string {
 		keep = s.DeadRetention
 	}
 	a := map[types.QueueAttributeName]string{
-		types.QueueAttributeNameMessageRetentionPeriod: seconds(orDefault(keep, maxRetention)),
+		types.QueueAttributeNameMessageRetentionPeriod: seconds(cmp.Or(keep, maxRetention)),
 	}
 	if role == roleQueue {
-		a[types.QueueAttributeNameVisibilityTimeout] = seconds(orDefault(s.Lease, defaultLease))
+		a[types.QueueAttributeNameVisibilityTimeout] = seconds(cmp.Or(s.Lease, defaultLease))
 		a[types.QueueAttributeNameDelaySeconds] = seconds(s.Delay + time.Second - 1) // never shorter than requested
 	}
 	if s.Encryption != "" {
@@ -359,10 +359,3 @@ func parseRedrive(text string) (p redrivePolicy, ok bool) {
 }
 
 func seconds(d time.Duration) string { return strconv.Itoa(int(d / time.Second)) }
-
-func orDefault(d, def time.Duration) time.Duration {
-	if d == 0 {
-		return def
-	}
-	return d
-}

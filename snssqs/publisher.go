@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sns"
 	"github.com/aws/aws-sdk-go-v2/service/sns/types"
 
@@ -81,14 +82,14 @@ func (s *sender) publish(ctx context.Context, t *topic, batch []driver.Prepared,
 		n, ok := a.index(out.Successful[i].Id)
 		switch {
 		case !ok:
-		case deref(out.Successful[i].MessageId) == "":
+		case aws.ToString(out.Successful[i].MessageId) == "":
 			a.failed(out.Successful[i].Id, unconfirmed("an id"))
 		default:
-			ids[n] = deref(out.Successful[i].MessageId)
+			ids[n] = aws.ToString(out.Successful[i].MessageId)
 		}
 	}
 	for _, f := range out.Failed {
-		a.failed(f.Id, entryError(deref(f.Code), deref(f.Message), f.SenderFault))
+		a.failed(f.Id, entryError(aws.ToString(f.Code), aws.ToString(f.Message), f.SenderFault))
 	}
 	return a.err()
 }

@@ -114,7 +114,7 @@ func (b *Backend) url(ctx context.Context, name string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("queue %s: %w", name, permission(classify(err), "sqs:GetQueueUrl"))
 	}
-	return deref(out.QueueUrl), nil
+	return aws.ToString(out.QueueUrl), nil
 }
 
 func (b *Backend) load(ctx context.Context, q *queue) error {
@@ -153,7 +153,7 @@ func (b *Backend) create(ctx context.Context, name string, attributes, tags map[
 	if err != nil {
 		return nil, false, fmt.Errorf("create queue %s: %w", name, permission(classify(err), "sqs:CreateQueue"))
 	}
-	q = &queue{name: name, url: deref(out.QueueUrl)}
+	q = &queue{name: name, url: aws.ToString(out.QueueUrl)}
 	return q, true, b.load(ctx, q)
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/godwitmq/godwit/driver"
@@ -38,9 +39,9 @@ func (m *message) raw() driver.Raw {
 }
 
 func rawAttribute(name string, a types.MessageAttributeValue) driver.RawHeader {
-	h := driver.RawHeader{Name: name, Type: deref(a.DataType), Value: a.BinaryValue}
+	h := driver.RawHeader{Name: name, Type: aws.ToString(a.DataType), Value: a.BinaryValue}
 	if !binary(h.Type) {
-		h.Value = []byte(deref(a.StringValue))
+		h.Value = []byte(aws.ToString(a.StringValue))
 	}
 	return h
 }

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/godwitmq/godwit/driver"
@@ -145,7 +146,7 @@ func (r *Received) Unfinished() []string {
 			continue
 		}
 		failed[group] = true
-		ids = append(ids, deref(e.MessageId))
+		ids = append(ids, aws.ToString(e.MessageId))
 	}
 	return ids
 }

@@ -1,6 +1,7 @@
 package snssqs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
@@ -88,7 +90,7 @@ func (b *Backend) Receiver(ctx context.Context, from driver.Channel, o driver.Re
 	}
 	o.Wait = min(o.Wait, maxWait)
 	// SQS counts in seconds. A lease is rounded down, so that it never ends earlier than the core expects.
-	lease := min(max(orDefault(o.Lease, q.lease()).Truncate(time.Second), time.Second), leaseTotal)
+	lease := min(max(cmp.Or(o.Lease, q.lease()).Truncate(time.Second), time.Second), leaseTotal)
 	if o.Lease == 0 && lease < defaultLease {
 		o.Wait = min(o.Wait, lease/2) // the lease counts from before the poll, and it must last for a renewal
 	}
@@ -225,7 +227,7 @@ func (r *receiver) take(ms []types.Message, asked, leaseEnds time.Time, into []d
 // read fills a delivery. The error is about a message that cannot be read now, and that nobody has to reject.
 func (r *receiver) read(m *message, d *driver.Delivery) error {
 	if !sameMD5(m.Body, m.MD5OfBody) {
-		return altered(deref(m.MessageId))
+		return altered(aws.ToString(m.MessageId))
 	}
 	r.decode(m, d)
 	if d.Err == nil { // the usual case

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sns"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
@@ -132,7 +133,7 @@ func (b *Backend) removeTopic(ctx context.Context, ch driver.Channel, dry bool) 
 	}
 	if n := len(page.Subscriptions); n > 0 {
 		return r, permanent("channel %s: topic %s has subscriptions, the first is of %s: remove its queues first", ch,
-			t.name, deref(page.Subscriptions[0].Endpoint))
+			t.name, aws.ToString(page.Subscriptions[0].Endpoint))
 	}
 	r.Resources = []string{t.arn}
 	if dry {

@@ -145,7 +145,7 @@ func (b *Backend) foreignAt(ctx context.Context, at string, as aws.CredentialsPr
 	if err != nil {
 		return nil, permission(classify(err), "sqs:GetQueueUrl")
 	}
-	q.url = deref(out.QueueUrl)
+	q.url = aws.ToString(out.QueueUrl)
 	return q, nil
 }
 

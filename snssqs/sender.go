@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	snstypes "github.com/aws/aws-sdk-go-v2/service/sns/types"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
@@ -220,12 +221,12 @@ func (b *Backend) sendBatch(
 		n, ok := a.index(s.Id)
 		switch {
 		case !ok:
-		case deref(s.MessageId) == "", deref(s.MD5OfMessageBody) == "":
+		case aws.ToString(s.MessageId) == "", aws.ToString(s.MD5OfMessageBody) == "":
 			a.failed(s.Id, unconfirmed("an id and the MD5 of its body"))
 		case sameMD5(in.Entries[n].MessageBody, s.MD5OfMessageBody):
-			ids[n] = deref(s.MessageId)
+			ids[n] = aws.ToString(s.MessageId)
 		default:
-			a.failed(s.Id, altered(deref(s.MessageId)))
+			a.failed(s.Id, altered(aws.ToString(s.MessageId)))
 		}
 	}
 	a.failedAll(out.Failed)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
@@ -117,7 +118,7 @@ func (r *receiver) delete(ctx context.Context, ms []*message) error {
 		a.successful(out.Successful[i].Id)
 	}
 	for _, f := range out.Failed {
-		a.failed(f.Id, lost(entryError(deref(f.Code), deref(f.Message), f.SenderFault)))
+		a.failed(f.Id, lost(entryError(aws.ToString(f.Code), aws.ToString(f.Message), f.SenderFault)))
 	}
 	return a.err()
 }
@@ -153,7 +154,7 @@ func (r *receiver) reschedule(ctx context.Context, ms []*message, after func(i i
 		a.successful(out.Successful[i].Id)
 	}
 	for _, f := range out.Failed {
-		a.failed(f.Id, lost(entryError(deref(f.Code), deref(f.Message), f.SenderFault)))
+		a.failed(f.Id, lost(entryError(aws.ToString(f.Code), aws.ToString(f.Message), f.SenderFault)))
 	}
 	return a.err()
 }

@@ -19,6 +19,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+
 	"github.com/godwitmq/godwit/driver"
 )
 
@@ -45,7 +47,7 @@ type signatures struct {
 
 func newSignatures(client *http.Client, endpoint *string) *signatures {
 	s := &signatures{client: client, keys: map[string]*rsa.PublicKey{}}
-	if at := deref(endpoint); at != "" && !strings.Contains(at, ".amazonaws.com") {
+	if at := aws.ToString(endpoint); at != "" && !strings.Contains(at, ".amazonaws.com") {
 		s.endpoint = strings.TrimSuffix(at, "/")
 	}
 	return s

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sns"
 	"github.com/aws/aws-sdk-go-v2/service/sns/types"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
@@ -117,7 +118,7 @@ func (b *Backend) readTopic(ctx context.Context, ch driver.Channel, data *snapsh
 		return nil, fmt.Errorf("topic %s: %w", t.name, permission(classify(err), "sns:ListTagsForResource"))
 	}
 	for _, tag := range tags.Tags {
-		data.Tags[deref(tag.Key)] = deref(tag.Value)
+		data.Tags[aws.ToString(tag.Key)] = aws.ToString(tag.Value)
 	}
 	data.ARN, data.Name, data.Attributes = t.arn, t.name, without(t.attributes, topicReports)
 	pages := sns.NewListSubscriptionsByTopicPaginator(b.sns, &sns.ListSubscriptionsByTopicInput{TopicArn: &t.arn})
@@ -128,7 +129,7 @@ func (b *Backend) readTopic(ctx context.Context, ch driver.Channel, data *snapsh
 				permission(classify(err), "sns:ListSubscriptionsByTopic"))
 		}
 		for _, one := range page.Subscriptions {
-			subscribers = append(subscribers, deref(one.Endpoint))
+			subscribers = append(subscribers, aws.ToString(one.Endpoint))
 		}
 	}
 	return subscribers, nil
@@ -238,7 +239,7 @@ func (b *Backend) restoreSubscription(ctx context.Context, s *snapshot, r *drive
 	if err != nil {
 		return fmt.Errorf("subscribe %s to topic %s: %w", s.ARN, t.arn, permission(classify(err), "sns:Subscribe"))
 	}
-	r.Made = append(r.Made, deref(out.SubscriptionArn))
+	r.Made = append(r.Made, aws.ToString(out.SubscriptionArn))
 	return nil
 }
 

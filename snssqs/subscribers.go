@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sns"
 
 	"github.com/godwitmq/godwit/driver"
@@ -93,7 +94,7 @@ func (b *Backend) subscribed(ctx context.Context, ch driver.Channel, t *topic) (
 				permission(classify(err), "sns:ListSubscriptionsByTopic"))
 		}
 		for _, s := range page.Subscriptions {
-			at, _ := parseARN(deref(s.Endpoint))
+			at, _ := parseARN(aws.ToString(s.Endpoint))
 			if b.ours(at.name, ch) {
 				queues = append(queues, at.name)
 			}

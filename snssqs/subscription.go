@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sns"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
@@ -54,7 +55,7 @@ func (b *Backend) subscribe(ctx context.Context, t *topic, queueARN, deadARN, fi
 		return nil
 	}
 	// Subscribing without a filter also succeeds if the existing subscription has one.
-	return b.alter(ctx, t, deref(out.SubscriptionArn), map[string]string{"FilterPolicy": everything})
+	return b.alter(ctx, t, aws.ToString(out.SubscriptionArn), map[string]string{"FilterPolicy": everything})
 }
 
 // resubscribe changes those attributes of an existing subscription that differ.
@@ -98,8 +99,8 @@ func (b *Backend) subscription(ctx context.Context, t *topic, queueARN string) (
 				permission(classify(err), "sns:ListSubscriptionsByTopic"))
 		}
 		for _, s := range page.Subscriptions {
-			if deref(s.Endpoint) == queueARN {
-				return deref(s.SubscriptionArn), nil
+			if aws.ToString(s.Endpoint) == queueARN {
+				return aws.ToString(s.SubscriptionArn), nil
 			}
 		}
 	}

@@ -189,7 +189,7 @@ func (b *Backend) createTopic(ctx context.Context, name string, s driver.Channel
 	if err != nil {
 		return nil, fmt.Errorf("create topic %s: %w", name, permission(classify(err), "sns:CreateTopic"))
 	}
-	t, err := b.loadTopic(ctx, &topic{name: name, arn: deref(out.TopicArn)})
+	t, err := b.loadTopic(ctx, &topic{name: name, arn: aws.ToString(out.TopicArn)})
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+
 	"github.com/godwitmq/godwit/driver"
 )
 
@@ -233,6 +235,6 @@ func (r *receiver) warnUntrusted(m *message) {
 	if r.b.envelopes.warned.first(of) {
 		r.b.log.Warn("a message came in the JSON of an SNS topic that the channel does not trust, and its handler gets "+
 			"that JSON; to open such messages, list the topic in snssqs.Options.EnvelopesFrom", "channel", of.String(),
-			"topic", m.untrusted, "message", deref(m.MessageId))
+			"topic", m.untrusted, "message", aws.ToString(m.MessageId))
 	}
 }
