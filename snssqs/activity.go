@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatch/types"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/snssqs/internal/client"
 )
 
 const (
@@ -37,15 +38,15 @@ const (
 //
 // AWS charges for each metric that is asked for: six of a queue, three of a topic.
 func (b *Backend) Activity(ctx context.Context, cs []driver.Channel, since time.Time) ([]driver.Activity, error) {
-	if err := b.open(); err != nil {
+	if err := b.clients.Open(); err != nil {
 		return nil, err
 	}
 	now := time.Now()
 	switch age := now.Sub(since); {
 	case age <= 0:
-		return nil, permanent("activity since %v: that is not in the past", since)
+		return nil, client.Permanent("activity since %v: that is not in the past", since)
 	case age > keepsMetrics:
-		return nil, permanent("activity since %v: CloudWatch keeps metrics for %v: ask for a shorter time", since,
+		return nil, client.Permanent("activity since %v: CloudWatch keeps metrics for %v: ask for a shorter time", since,
 			keepsMetrics)
 	}
 	period := periodFor(now.Sub(since))
@@ -111,7 +112,7 @@ func (b *Backend) meteredResource(ctx context.Context, ch driver.Channel) (r met
 		return r, err
 	}
 	if a.account != id.account {
-		return r, permanent("channel %s: %s is in account %s, whose CloudWatch counts it", ch, address, a.account)
+		return r, client.Permanent("channel %s: %s is in account %s, whose CloudWatch counts it", ch, address, a.account)
 	}
 	r.name = a.name
 	if a.region != id.region {
@@ -227,12 +228,12 @@ func (r *reader) countsAny(ctx context.Context, region, namespace string) error 
 		if namespace == topicMetrics {
 			metric = alwaysPublished
 		}
-		out, err := r.b.cloudwatch.ListMetrics(ctx, &cloudwatch.ListMetricsInput{
+		out, err := r.b.clients.CloudWatch.ListMetrics(ctx, &cloudwatch.ListMetricsInput{
 			Namespace: &namespace, MetricName: &metric, RecentlyActive: recent,
 		}, inRegion(region))
 		if err != nil {
 			return fmt.Errorf("list the metrics of %s: %w", namespace,
-				permission(classify(err), "cloudwatch:ListMetrics"))
+				client.Failed(err, "cloudwatch:ListMetrics"))
 		}
 		if len(out.Metrics) > 0 && recent != "" && r.to.Sub(r.from) >= lists {
 			return nil
@@ -258,7 +259,7 @@ func (r *reader) countsAny(ctx context.Context, region, namespace string) error 
 	}
 	return &driver.Error{Class: driver.NotFound, Err: fmt.Errorf("CloudWatch has counted nothing of %s in region %s "+
 		"since %s: nothing was called in this time, or CloudWatch is not that of the queues", namespace,
-		cmp.Or(region, r.b.region), r.from.Format(time.RFC3339))}
+		cmp.Or(region, r.b.clients.Region), r.from.Format(time.RFC3339))}
 }
 
 // oldest is the age of a queue's oldest message. CloudWatch has an age only while there is a message that it counts for

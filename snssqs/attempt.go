@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/snssqs/internal/client"
 )
 
 // attempts manages the ReceiveRequestAttemptIds of a FIFO queue. If the answer to a receive is lost, the next receive
@@ -59,9 +60,9 @@ func (r *receiver) attempt(ctx context.Context, in *sqs.ReceiveMessageInput) (*s
 	switch {
 	case err == nil:
 	// The id is not valid any more, because a message of its receive was settled.
-	case again && !over(ctx) && !driver.ClassOf(classify(err)).Passing():
+	case again && ctx.Err() == nil && !driver.ClassOf(client.Classify(err)).Passing():
 		return r.attempt(ctx, in)
-	case driver.ClassOf(classify(err)) == driver.Transient:
+	case driver.ClassOf(client.Classify(err)) == driver.Transient:
 		r.attempts.failed(at)
 	}
 	return out, err
@@ -145,7 +146,7 @@ func (c *recall) until(end <-chan struct{}) {
 
 // ask makes one recall. Its error does not matter, because there are others.
 func (c *recall) ask() {
-	ctx, cancel := context.WithTimeout(c.r.life, answerWithin)
+	ctx, cancel := context.WithTimeout(c.r.life, client.AnswerWithin)
 	defer cancel()
 	if out, err := c.r.receiveMessage(ctx, &c.in); err == nil {
 		c.messages = out.Messages

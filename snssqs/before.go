@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/snssqs/internal/client"
 )
 
 // before is the functions of the application that are called with requests of messages; nil: there is none.
@@ -63,7 +64,7 @@ func (f *before) publishing(ctx context.Context, in *sns.PublishBatchInput) erro
 func guarded(option string, f func() error) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			err = permanent("snssqs.Options.%s panicked: %v", option, v)
+			err = client.Permanent("snssqs.Options.%s panicked: %v", option, v)
 		}
 	}()
 	if err := f(); err != nil {
@@ -75,13 +76,13 @@ func guarded(option string, f func() error) (err error) {
 // sameEntries refuses a request whose answers could not be told apart, or would be missing.
 func sameEntries(option string, was, is int, id func(i int) *string) error {
 	if is != was {
-		return permanent("snssqs.Options.%s left %d of %d entries: it may change entries, and not add or remove them",
+		return client.Permanent("snssqs.Options.%s left %d of %d entries: it may change entries, and not add or remove them",
 			option, is, was)
 	}
 	for i := range is {
-		if aws.ToString(id(i)) != *entryID(i) {
-			return permanent("snssqs.Options.%s changed the id of entry %d from %q to %q: the answer of the service needs it",
-				option, i, *entryID(i), aws.ToString(id(i)))
+		if aws.ToString(id(i)) != *client.EntryID(i) {
+			return client.Permanent("snssqs.Options.%s changed the id of entry %d from %q to %q: the answer of the service needs it",
+				option, i, *client.EntryID(i), aws.ToString(id(i)))
 		}
 	}
 	return nil

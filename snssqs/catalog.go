@@ -3,13 +3,11 @@ package snssqs
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -20,6 +18,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/snssqs/internal/client"
 )
 
 // looksAtOnce is how many queues are looked at at the same time, so that hundreds of them take seconds.
@@ -30,7 +29,7 @@ const looksAtOnce = 24
 // form of the namespace's, and reads the tags of each. Channels of Options.Names are listed if they exist. The age of a
 // topic is unknown.
 func (b *Backend) Catalog(ctx context.Context) ([]driver.ChannelInfo, error) {
-	if err := b.open(); err != nil {
+	if err := b.clients.Open(); err != nil {
 		return nil, err
 	}
 	all, err := b.tagged(ctx)
@@ -59,7 +58,7 @@ func (b *Backend) Catalog(ctx context.Context) ([]driver.ChannelInfo, error) {
 
 // tagged finds the channels by their tags.
 func (b *Backend) tagged(ctx context.Context) (all []driver.ChannelInfo, err error) {
-	pages := tagging.NewGetResourcesPaginator(b.tagging, &tagging.GetResourcesInput{
+	pages := tagging.NewGetResourcesPaginator(b.clients.Tagging, &tagging.GetResourcesInput{
 		TagFilters:          []tagtypes.TagFilter{{Key: aws.String(tagManaged), Values: []string{managedByGodwit}}},
 		ResourceTypeFilters: []string{"sqs", "sns"},
 		ResourcesPerPage:    aws.Int32(100),
@@ -67,8 +66,7 @@ func (b *Backend) tagged(ctx context.Context) (all []driver.ChannelInfo, err err
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
-			return nil, fmt.Errorf("list the tagged queues and topics: %w", permission(classify(err),
-				"tag:GetResources"))
+			return nil, fmt.Errorf("list the tagged queues and topics: %w", client.Failed(err, "tag:GetResources"))
 		}
 		for _, r := range page.ResourceTagMappingList {
 			tags := map[string]string{}
@@ -110,7 +108,7 @@ func (b *Backend) named(ctx context.Context) (all []driver.ChannelInfo, err erro
 	if b.namespace != "" {
 		prefix = aws.String(string(b.namespace) + spaceSeparator)
 	}
-	queues := sqs.NewListQueuesPaginator(b.sqs, &sqs.ListQueuesInput{
+	queues := sqs.NewListQueuesPaginator(b.clients.SQS, &sqs.ListQueuesInput{
 		QueueNamePrefix: prefix, MaxResults: aws.Int32(1000),
 	})
 	var arns, urls []string
@@ -118,7 +116,7 @@ func (b *Backend) named(ctx context.Context) (all []driver.ChannelInfo, err erro
 		page, err := queues.NextPage(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("list the queues: %w",
-				permission(classify(err), "tag:GetResources or sqs:ListQueues"))
+				client.Failed(err, "tag:GetResources or sqs:ListQueues"))
 		}
 		for _, url := range page.QueueUrls {
 			if _, ok := b.namespace.channel(url[strings.LastIndexByte(url, '/')+1:]); ok {
@@ -126,12 +124,12 @@ func (b *Backend) named(ctx context.Context) (all []driver.ChannelInfo, err erro
 			}
 		}
 	}
-	topics := sns.NewListTopicsPaginator(b.sns, &sns.ListTopicsInput{})
+	topics := sns.NewListTopicsPaginator(b.clients.SNS, &sns.ListTopicsInput{})
 	for topics.HasMorePages() {
 		page, err := topics.NextPage(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("list the topics: %w",
-				permission(classify(err), "tag:GetResources or sns:ListTopics"))
+				client.Failed(err, "tag:GetResources or sns:ListTopics"))
 		}
 		for _, t := range page.Topics {
 			if a, ok := parseARN(aws.ToString(t.TopicArn)); ok {
@@ -142,7 +140,7 @@ func (b *Backend) named(ctx context.Context) (all []driver.ChannelInfo, err erro
 		}
 	}
 	found := make([]driver.ChannelInfo, len(arns))
-	err = concurrently(len(arns), looksAtOnce, func(i int) error {
+	err = client.Concurrently(len(arns), looksAtOnce, func(i int) error {
 		var tags map[string]string
 		var err error
 		if urls[i] == "" {
@@ -155,7 +153,7 @@ func (b *Backend) named(ctx context.Context) (all []driver.ChannelInfo, err erro
 				found[i] = c
 			}
 		}
-		return ignore(err, driver.NotFound) // it was deleted meanwhile
+		return client.Ignore(err, driver.NotFound) // it was deleted meanwhile
 	})
 	return found, err
 }
@@ -166,18 +164,19 @@ func (b *Backend) queueTags(ctx context.Context, url string) (arn string, tags m
 	if err := b.load(ctx, q); err != nil {
 		return "", nil, err
 	}
-	out, err := b.sqs.ListQueueTags(ctx, &sqs.ListQueueTagsInput{QueueUrl: &url})
+	out, err := b.clients.SQS.ListQueueTags(ctx, &sqs.ListQueueTagsInput{QueueUrl: &url})
 	if err != nil {
-		return q.arn(), nil, ignore(fmt.Errorf("queue %s: read its tags: %w", q.name, classify(err)), driver.Denied)
+		return q.arn(), nil, client.Ignore(fmt.Errorf("queue %s: read its tags: %w", q.name, client.Classify(err)),
+			driver.Denied)
 	}
 	return q.arn(), known(out.Tags), nil
 }
 
 // topicTags returns the tags of a topic; nil: reading them is denied.
 func (b *Backend) topicTags(ctx context.Context, arn string) (map[string]string, error) {
-	out, err := b.sns.ListTagsForResource(ctx, &sns.ListTagsForResourceInput{ResourceArn: &arn})
+	out, err := b.clients.SNS.ListTagsForResource(ctx, &sns.ListTagsForResourceInput{ResourceArn: &arn})
 	if err != nil {
-		return nil, ignore(fmt.Errorf("topic %s: read its tags: %w", arn, classify(err)), driver.Denied)
+		return nil, client.Ignore(fmt.Errorf("topic %s: read its tags: %w", arn, client.Classify(err)), driver.Denied)
 	}
 	tags := map[string]string{}
 	for _, t := range out.Tags {
@@ -194,19 +193,11 @@ func known(tags map[string]string) map[string]string {
 	return tags
 }
 
-// ignore returns no error if the error is of a class.
-func ignore(err error, class driver.Class) error {
-	if err != nil && driver.ClassOf(err) == class {
-		return nil
-	}
-	return err
-}
-
 // mappedChannels lists the channels of Options.Names that exist.
 func (b *Backend) mappedChannels(ctx context.Context) ([]driver.ChannelInfo, error) {
 	names := slices.Sorted(maps.Keys(b.names))
 	found := make([]driver.ChannelInfo, 3*len(names))
-	err := concurrently(len(names), looksAtOnce, func(i int) error {
+	err := client.Concurrently(len(names), looksAtOnce, func(i int) error {
 		r, ch := b.names[names[i]], driver.Channel{Queue: names[i]}
 		if exchange, queue, many := strings.Cut(names[i], "."); many {
 			ch = driver.Channel{Exchange: exchange, Queue: queue}
@@ -240,7 +231,7 @@ func (b *Backend) mappedQueue(ctx context.Context, ch driver.Channel, r Resource
 	ch.Ordered = strings.HasSuffix(at, fifoSuffix)
 	q, err := b.foreignQueue(ctx, ch, r)
 	if err != nil {
-		return c, ignore(err, driver.NotFound)
+		return c, client.Ignore(err, driver.NotFound)
 	}
 	return driver.ChannelInfo{
 		Channel: ch, Mapped: true, Address: q.arn(), Created: q.created(), Paused: paused(q.policy()),
@@ -249,7 +240,7 @@ func (b *Backend) mappedQueue(ctx context.Context, ch driver.Channel, r Resource
 
 // date looks up when the queues were created, and removes the address of one that was deleted meanwhile.
 func (b *Backend) date(ctx context.Context, all []driver.ChannelInfo) error {
-	return concurrently(len(all), looksAtOnce, func(i int) error {
+	return client.Concurrently(len(all), looksAtOnce, func(i int) error {
 		c := &all[i]
 		a, ok := parseARN(c.Address)
 		if !ok || a.service != "sqs" || !c.Created.IsZero() {
@@ -275,20 +266,4 @@ func (q *queue) created() time.Time {
 		return time.Time{}
 	}
 	return time.Unix(s, 0)
-}
-
-// concurrently calls f for 0 to n-1, some at a time, and returns their errors.
-func concurrently(n, atOnce int, f func(i int) error) error {
-	errs := make([]error, n)
-	var wg sync.WaitGroup
-	tokens := make(chan struct{}, atOnce)
-	for i := range n {
-		tokens <- struct{}{}
-		wg.Go(func() {
-			errs[i] = f(i)
-			<-tokens
-		})
-	}
-	wg.Wait()
-	return errors.Join(errs...)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/internal/claim"
 	"github.com/godwitmq/godwit/internal/envelope"
+	"github.com/godwitmq/godwit/snssqs/internal/client"
 )
 
 const (
@@ -51,9 +52,9 @@ func (r *receiver) copyRejected(ctx context.Context, batch []driver.Settlement, 
 		entries[k] = r.deadLetterCopy(batch[i].Handle.Ref.(*message), batch[i].Death, q.maxBytes())
 	}
 	for first := 0; first < len(open); {
-		n := fitting(entries[first:], defaultMaxBytes)
+		n := fitting(entries[first:], client.MaxBytes)
 		some := open[first : first+n]
-		collect(errs, some, r.copyOut(ctx, q, entries[first:first+n]))
+		client.Collect(errs, some, r.copyOut(ctx, q, entries[first:first+n]))
 		for _, i := range some {
 			if errs[i] == nil {
 				batch[i].Handle.Ref.(*message).copied.Store(true)
@@ -79,7 +80,7 @@ func fitting(entries []types.SendMessageBatchRequestEntry, room int) int {
 // copyOut sends copies to the dead letters. If the dead-letter queue is missing, it is created again, once.
 func (r *receiver) copyOut(ctx context.Context, q *queue, entries []types.SendMessageBatchRequestEntry) error {
 	for i := range entries {
-		entries[i].Id = entryID(i)
+		entries[i].Id = client.EntryID(i)
 	}
 	err := r.b.sendBatch(ctx, q, entries, new(batchIDs))
 	if driver.ClassOf(err) != driver.NotFound {
@@ -210,7 +211,7 @@ func entrySize(e *types.SendMessageBatchRequestEntry) int {
 // consumer of this process may provision it.
 func (r *receiver) deadLetters(ctx context.Context) (*queue, error) {
 	if r.from.DeadLetter {
-		return nil, permanent("channel %s has no dead letters of its own", r.from)
+		return nil, client.Permanent("channel %s has no dead letters of its own", r.from)
 	}
 	q, err := r.b.known(ctx, r.dead())
 	spec, ours := r.provisions()

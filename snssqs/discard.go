@@ -6,6 +6,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/snssqs/internal/client"
 )
 
 // discards are the messages of one receive that are deleted instead of returned, each with the reason.
@@ -30,7 +31,7 @@ func (r *receiver) discard(d *discards) {
 	}
 	errs := map[int]error{}
 	// Not the caller's context: the messages were received, whatever has ended meanwhile.
-	collect(errs, which, r.delete(context.Background(), d.ms))
+	client.Collect(errs, which, r.delete(context.Background(), d.ms))
 	for _, why := range []driver.DiscardReason{driver.DiscardFiltered, driver.DiscardFinished} {
 		var ids, left []string
 		var gone []driver.Location

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/snssqs/internal/client"
 )
 
 // maxFilterValues is the most values that SNS accepts in a subscription's filter policy.
@@ -53,7 +54,7 @@ func filterable(ch driver.Channel, f driver.Filter) error {
 	if f.IsZero() || ch.Exchange != "" && !ch.DeadLetter {
 		return nil
 	}
-	return permanent("channel %s: it can have no filter: filters select what a queue gets of an exchange", ch)
+	return client.Permanent("channel %s: it can have no filter: filters select what a queue gets of an exchange", ch)
 }
 
 // passes reports whether a filter lets a routing key pass. The receiver checks this in addition to SNS, because after a

@@ -14,6 +14,7 @@ import (
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/internal/claim"
 	"github.com/godwitmq/godwit/internal/envelope"
+	"github.com/godwitmq/godwit/snssqs/internal/client"
 )
 
 // Forward implements driver.Forwarder: it prepares a message with the body, the attributes with their types, the group
@@ -28,7 +29,7 @@ func (s *sender) Forward(ctx context.Context, f *driver.Forward) (driver.Prepare
 
 func (s *sender) forward(ctx context.Context, f *driver.Forward) (driver.Prepared, error) {
 	if f.Raw.Format != rawFormat {
-		return driver.Prepared{}, permanent("its format is %q, and SQS and SNS carry only messages of the format %q",
+		return driver.Prepared{}, client.Permanent("its format is %q, and SQS and SNS carry only messages of the format %q",
 			f.Raw.Format, rawFormat)
 	}
 	w := &wire{sent: &sentOn{header: slices.Clone(f.Raw.Header)}, group: string(f.Raw.Key)}
@@ -69,7 +70,7 @@ func (s *sender) forward(ctx context.Context, f *driver.Forward) (driver.Prepare
 // message's own: that of its original would make the copy a duplicate, which SQS accepts and drops.
 func (s *sender) regroup(w *wire, id string) error {
 	if w.group != "" && !legalToken(w.group) {
-		return permanent("its group %q is not one that SQS accepts", w.group)
+		return client.Permanent("its group %q is not one that SQS accepts", w.group)
 	}
 	switch {
 	case !s.to.Ordered:
@@ -78,7 +79,7 @@ func (s *sender) regroup(w *wire, id string) error {
 		}
 		return nil
 	case id == "":
-		return permanent("it has no id, from which an ordered channel recognizes a message that is forwarded twice")
+		return client.Permanent("it has no id, from which an ordered channel recognizes a message that is forwarded twice")
 	case w.group == "":
 		w.group = defaultGroup
 	}
@@ -121,7 +122,7 @@ func (s *sender) keepBody(ctx context.Context, o *openedMessage) error {
 		return nil //nolint:nilerr // the message's consumer has the same error; it can be forwarded without its body
 	}
 	if s.uploads == nil {
-		return permanent("its body is in S3, and the backend cannot see whether it is deleted there soon: set " +
+		return client.Permanent("its body is in S3, and the backend cannot see whether it is deleted there soon: set " +
 			"snssqs.Options.Store (s3store.Open)")
 	}
 	var now claim.Pointer
@@ -163,18 +164,18 @@ func (f *sentOn) bytes() (n int) {
 func (f *sentOn) check(body string, topic bool) error {
 	switch {
 	case body == "":
-		return permanent("it has no body, and SQS accepts no message without one")
+		return client.Permanent("it has no body, and SQS accepts no message without one")
 	case !envelope.Text(body):
-		return permanent("its body has characters that SQS does not accept")
+		return client.Permanent("its body has characters that SQS does not accept")
 	case !envelope.Text(f.trace):
-		return permanent("its trace header has characters that SQS does not accept")
+		return client.Permanent("its trace header has characters that SQS does not accept")
 	case len(f.header) > maxAttributes:
-		return permanent("it has %d attributes, and SQS accepts %d", len(f.header), maxAttributes)
+		return client.Permanent("it has %d attributes, and SQS accepts %d", len(f.header), maxAttributes)
 	}
 	seen := map[string]bool{}
 	for _, h := range f.header {
 		if seen[h.Name] {
-			return permanent("attribute %s occurs twice", h.Name)
+			return client.Permanent("attribute %s occurs twice", h.Name)
 		}
 		seen[h.Name] = true
 		if err := checkAttribute(h, topic); err != nil {
@@ -192,16 +193,16 @@ func checkAttribute(h driver.RawHeader, topic bool) error {
 	if h.Name == "" || len(h.Name) > 256 || strings.HasPrefix(lower, "aws.") || strings.HasPrefix(lower, "amazon.") ||
 		h.Name[0] == '.' || strings.HasSuffix(h.Name, ".") || strings.Contains(h.Name, "..") ||
 		strings.ContainsFunc(h.Name, func(c rune) bool { return !legal(c) }) {
-		return permanent("%q is not the name of an attribute that the service accepts", h.Name)
+		return client.Permanent("%q is not the name of an attribute that the service accepts", h.Name)
 	}
 	base, _, _ := strings.Cut(h.Type, ".")
 	switch {
 	case base != "String" && base != "Number" && base != "Binary" || len(h.Type) > 256 || !envelope.Text(h.Type):
-		return permanent("attribute %s has type %q: it must begin with String, Number or Binary", h.Name, h.Type)
+		return client.Permanent("attribute %s has type %q: it must begin with String, Number or Binary", h.Name, h.Type)
 	case len(h.Value) == 0:
-		return permanent("attribute %s has no value, which SQS does not accept", h.Name)
+		return client.Permanent("attribute %s has no value, which SQS does not accept", h.Name)
 	case base != "Binary" && !envelope.Text(string(h.Value)):
-		return permanent("the value of attribute %s has characters that SQS does not accept", h.Name)
+		return client.Permanent("the value of attribute %s has characters that SQS does not accept", h.Name)
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/internal/claim"
 	"github.com/godwitmq/godwit/internal/envelope"
+	"github.com/godwitmq/godwit/snssqs/internal/client"
 )
 
 // reserved reports whether an attribute of this name has a meaning of its own, so that no header can be one.
@@ -121,7 +122,7 @@ func (w *wire) checkCount(pointer string) error {
 		return nil
 	}
 	slices.Sort(names)
-	return permanent("the message would have %d message attributes, and SQS accepts %d (%s): send fewer headers, or all of "+
+	return client.Permanent("the message would have %d message attributes, and SQS accepts %d (%s): send fewer headers, or all of "+
 		"them in one attribute (HeadersPacked in snssqs.Options.AttributesOf)", len(names), maxAttributes,
 		strings.Join(names, ", "))
 }

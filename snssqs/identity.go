@@ -8,6 +8,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
+
+	"github.com/godwitmq/godwit/snssqs/internal/client"
 )
 
 // identity is the part of ARNs that all our names share.
@@ -71,7 +73,7 @@ func (a *account) ask(ctx context.Context, call *identityCall) (identity, error)
 	close(call.done)
 	if err != nil {
 		return identity{}, fmt.Errorf("find out the AWS account: %w",
-			permission(classify(err), "sts:GetCallerIdentity"))
+			client.Failed(err, "sts:GetCallerIdentity"))
 	}
 	return call.id, nil
 }

@@ -14,7 +14,7 @@ import (
 // Inspect counts a channel's messages. SQS counts approximately and does not report the oldest message's age; Activity
 // asks CloudWatch for it.
 func (b *Backend) Inspect(ctx context.Context, ch driver.Channel) (driver.Depth, error) {
-	if err := b.open(); err != nil {
+	if err := b.clients.Open(); err != nil {
 		return driver.Depth{}, err
 	}
 	if ch.Queue == "" {

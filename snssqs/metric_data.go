@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatch/types"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/snssqs/internal/client"
 )
 
 const (
@@ -85,9 +86,9 @@ func (b *Backend) metricPages(ctx context.Context, region string, qs []metricQue
 		})
 	}
 	for range maxPages {
-		out, err := b.cloudwatch.GetMetricData(ctx, in, inRegion(region))
+		out, err := b.clients.CloudWatch.GetMetricData(ctx, in, inRegion(region))
 		if err != nil {
-			return fmt.Errorf("read metrics: %w", permission(classify(err), "cloudwatch:GetMetricData"))
+			return fmt.Errorf("read metrics: %w", client.Failed(err, "cloudwatch:GetMetricData"))
 		}
 		if err := addPage(answers, out); err != nil {
 			return err

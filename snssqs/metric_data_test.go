@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatch/types"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/snssqs/internal/client"
 )
 
 // An answer counts only if CloudWatch says that it is complete; pages of one query are one answer.
@@ -65,7 +66,7 @@ func TestOldest(t *testing.T) {
 		}
 		return a
 	}
-	failed := metricAnswer{err: permanent("failed")}
+	failed := metricAnswer{err: client.Permanent("failed")}
 	for name, c := range map[string]struct {
 		age, visible metricAnswer
 		want         time.Duration

@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/snssqs/internal/client"
 )
 
 const (
@@ -22,15 +23,15 @@ const (
 
 // Move is driver.Operations.Move by a task of SQS, which takes the messages of a dead-letter queue.
 func (b *Backend) Move(ctx context.Context, from, to driver.Channel, perSecond int) error {
-	if err := b.open(); err != nil {
+	if err := b.clients.Open(); err != nil {
 		return err
 	}
 	if perSecond < 0 || perSecond > maxMoveRate {
-		return permanent("move the messages of %s: %d messages a second: SQS moves between 1 and %d, and 0 is as fast as it "+
+		return client.Permanent("move the messages of %s: %d messages a second: SQS moves between 1 and %d, and 0 is as fast as it "+
 			"likes", from, perSecond, maxMoveRate)
 	}
 	if to.Queue == "" {
-		return permanent("move the messages of %s: a task of SQS moves messages to a queue, and %s is an exchange", from, to)
+		return client.Permanent("move the messages of %s: a task of SQS moves messages to a queue, and %s is an exchange", from, to)
 	}
 	source, err := b.queueOf(ctx, from)
 	if err != nil {
@@ -44,8 +45,8 @@ func (b *Backend) Move(ctx context.Context, from, to driver.Channel, perSecond i
 	if perSecond > 0 {
 		in.MaxNumberOfMessagesPerSecond = aws.Int32(int32(perSecond))
 	}
-	if _, err = b.sqs.StartMessageMoveTask(ctx, in, source.at()); err != nil {
-		return permission(classify(err), "sqs:StartMessageMoveTask, and sqs:ReceiveMessage, sqs:DeleteMessage and "+
+	if _, err = b.clients.SQS.StartMessageMoveTask(ctx, in, source.at()); err != nil {
+		return client.Failed(err, "sqs:StartMessageMoveTask, and sqs:ReceiveMessage, sqs:DeleteMessage and "+
 			"sqs:GetQueueAttributes on the source and sqs:SendMessage on the destination")
 	}
 	return nil
@@ -53,7 +54,7 @@ func (b *Backend) Move(ctx context.Context, from, to driver.Channel, perSecond i
 
 // Moves is driver.Operations.Moves: the last ten tasks.
 func (b *Backend) Moves(ctx context.Context, from driver.Channel) ([]driver.MoveTask, error) {
-	if err := b.open(); err != nil {
+	if err := b.clients.Open(); err != nil {
 		return nil, err
 	}
 	source, err := b.queueOf(ctx, from)
@@ -61,9 +62,9 @@ func (b *Backend) Moves(ctx context.Context, from driver.Channel) ([]driver.Move
 		return nil, err
 	}
 	in := &sqs.ListMessageMoveTasksInput{SourceArn: aws.String(source.arn()), MaxResults: aws.Int32(maxMoves)}
-	out, err := b.sqs.ListMessageMoveTasks(ctx, in, source.at())
+	out, err := b.clients.SQS.ListMessageMoveTasks(ctx, in, source.at())
 	if err != nil {
-		return nil, permission(classify(err), "sqs:ListMessageMoveTasks")
+		return nil, client.Failed(err, "sqs:ListMessageMoveTasks")
 	}
 	tasks := make([]driver.MoveTask, len(out.Results))
 	for i, r := range out.Results {
@@ -81,12 +82,12 @@ func (b *Backend) Moves(ctx context.Context, from driver.Channel) ([]driver.Move
 
 // CancelMove is driver.Operations.CancelMove.
 func (b *Backend) CancelMove(ctx context.Context, task string) error {
-	if err := b.open(); err != nil {
+	if err := b.clients.Open(); err != nil {
 		return err
 	}
 	source := &queue{region: regionOfTask(task)}
-	_, err := b.sqs.CancelMessageMoveTask(ctx, &sqs.CancelMessageMoveTaskInput{TaskHandle: &task}, source.at())
-	return permission(classify(err), "sqs:CancelMessageMoveTask")
+	_, err := b.clients.SQS.CancelMessageMoveTask(ctx, &sqs.CancelMessageMoveTaskInput{TaskHandle: &task}, source.at())
+	return client.Failed(err, "sqs:CancelMessageMoveTask")
 }
 
 // regionOfTask returns the region of a task's queue, whose ARN is in the task's handle. "": the handle has another

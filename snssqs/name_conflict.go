@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/snssqs/internal/client"
 )
 
 // nameConflict returns an error if the channel's name already exists as the other kind, or with the other ordering. It
@@ -31,18 +32,25 @@ func (b *Backend) nameConflict(ctx context.Context, ch driver.Channel) error {
 	for _, ordered := range []bool{false, true} {
 		if ch.Exchange == "" {
 			as := driver.Channel{Exchange: ch.Queue, Ordered: ordered}
-			lookups = append(lookups, lookup{topic, as, permanent("channel %s: topic %s exists, so %s is an exchange: "+
-				"its queues are named %s.NAME, and all of them %s", ch, b.namespace.join([]string{ch.Queue}, ordered),
-				as, ch.Queue, as)})
+			lookups = append(lookups, lookup{
+				topic, as,
+				client.Permanent("channel %s: topic %s exists, so %s is an exchange: "+
+					"its queues are named %s.NAME, and all of them %s", ch, b.namespace.join([]string{ch.Queue},
+					ordered),
+					as, ch.Queue, as),
+			})
 		} else {
 			as := driver.Channel{Queue: ch.Exchange, Ordered: ordered}
-			lookups = append(lookups, lookup{queue, as, permanent("channel %s: queue %s exists, so %s is a one-to-one "+
-				"channel and %s cannot be an exchange", ch, b.namespace.join([]string{ch.Exchange}, ordered), as,
-				exchange(ch))})
+			lookups = append(lookups, lookup{
+				queue, as,
+				client.Permanent("channel %s: queue %s exists, so %s is a one-to-one "+
+					"channel and %s cannot be an exchange", ch, b.namespace.join([]string{ch.Exchange}, ordered), as,
+					exchange(ch)),
+			})
 		}
 	}
 	errs := make([]error, len(lookups))
-	_ = concurrently(len(lookups), len(lookups), func(i int) error {
+	_ = client.Concurrently(len(lookups), len(lookups), func(i int) error {
 		there, err := lookups[i].there(ctx, lookups[i].as)
 		if errs[i] = err; there {
 			errs[i] = lookups[i].conflict
@@ -60,7 +68,7 @@ type lookup struct {
 }
 
 func disagree(ch, other driver.Channel, kind, name string) error {
-	return permanent("channel %s: %s %s exists, so the channel is %s, but Ordered is %v: a channel "+
+	return client.Permanent("channel %s: %s %s exists, so the channel is %s, but Ordered is %v: a channel "+
 		"is ordered or not, and all its producers and consumers have to use the same setting",
 		ch, kind, name, kindOfQueue(other.Ordered), ch.Ordered)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sns/types"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/snssqs/internal/client"
 )
 
 const (
@@ -42,7 +43,7 @@ func (b *Backend) NewNotifier(topicARN string) (*Notifier, error) {
 
 // Notify publishes the text of a notice. The attributes critical and notice are for filters of subscriptions.
 func (n *Notifier) Notify(ctx context.Context, notice *driver.Notice) error {
-	if err := n.b.open(); err != nil {
+	if err := n.b.clients.Open(); err != nil {
 		return err
 	}
 	a, _ := parseARN(n.arn)
@@ -50,14 +51,14 @@ func (n *Notifier) Notify(ctx context.Context, notice *driver.Notice) error {
 		return types.MessageAttributeValue{DataType: aws.String("String"), StringValue: aws.String(value)}
 	}
 	t := topic{name: a.name, arn: n.arn, region: a.region, foreign: true}
-	_, err := n.b.sns.Publish(ctx, &sns.PublishInput{
+	_, err := n.b.clients.SNS.Publish(ctx, &sns.PublishInput{
 		TopicArn: &n.arn, Subject: aws.String(subject(notice.Title)), Message: aws.String(shorten(notice.Text)),
 		MessageAttributes: map[string]types.MessageAttributeValue{
 			"critical": attribute(fmt.Sprint(notice.Critical)), "notice": attribute(notice.ID),
 		},
 	}, t.at())
 	if err != nil {
-		return fmt.Errorf("topic %s: %w", a.name, permission(classify(err), "sns:Publish"))
+		return fmt.Errorf("topic %s: %w", a.name, client.Failed(err, "sns:Publish"))
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/internal/backoff"
+	"github.com/godwitmq/godwit/snssqs/internal/client"
 )
 
 // sidPause is the statement of a queue's policy that pauses the queue. Its name is part of the interface: other
@@ -48,14 +49,14 @@ func (b *Backend) Resume(ctx context.Context, ch driver.Channel, dry bool) (chan
 }
 
 func (b *Backend) setPaused(ctx context.Context, ch driver.Channel, on, dry bool) (changes bool, err error) {
-	if err := b.open(); err != nil {
+	if err := b.clients.Open(); err != nil {
 		return false, err
 	}
 	if ch.Queue == "" {
-		return false, permanent("channel %s: an exchange is not received from: pause or resume its queues", ch)
+		return false, client.Permanent("channel %s: an exchange is not received from: pause or resume its queues", ch)
 	}
 	if _, foreign := b.mapped(ch); foreign {
-		return false, permanent("channel %s: its queue is one of Options.Names, and Godwit never changes it: add the "+
+		return false, client.Permanent("channel %s: its queue is one of Options.Names, and Godwit never changes it: add the "+
 			"statement %s to its policy, or remove it, yourself", ch, sidPause)
 	}
 	q, err := b.queueOf(ctx, ch)
@@ -86,11 +87,11 @@ func (b *Backend) writePause(ctx context.Context, q *queue, on bool) error {
 	if err != nil {
 		return fmt.Errorf("queue %s: %w", q.name, err)
 	}
-	if _, err := b.sqs.SetQueueAttributes(ctx, &sqs.SetQueueAttributesInput{
+	if _, err := b.clients.SQS.SetQueueAttributes(ctx, &sqs.SetQueueAttributesInput{
 		QueueUrl: &q.url, Attributes: map[string]string{string(types.QueueAttributeNamePolicy): policy},
 	}); err != nil {
 		return fmt.Errorf("queue %s: set its policy: %w", q.name,
-			permission(classify(err), "sqs:SetQueueAttributes"))
+			client.Failed(err, "sqs:SetQueueAttributes"))
 	}
 	return nil
 }
@@ -101,7 +102,7 @@ func (q *queue) policyWithPause(on bool) (string, error) {
 	}
 	p, err := readPolicy(q.policy())
 	if err != nil {
-		return "", permanent("%w: repair it first", err)
+		return "", client.Permanent("%w: repair it first", err)
 	}
 	if on {
 		return p.with(pauseOf(q.arn()))

@@ -15,6 +15,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/snssqs/internal/client"
 )
 
 // peekPage is how many messages are requested at once: they may have a megabyte each.
@@ -25,13 +26,13 @@ const peekPage = 100
 func (b *Backend) Peek(
 	ctx context.Context, ch driver.Channel, from driver.PeekFrom, most int,
 ) ([]driver.Peeked, error) {
-	if err := b.open(); err != nil {
+	if err := b.clients.Open(); err != nil {
 		return nil, err
 	}
 	if ch.Queue == "" {
-		return nil, permanent("channel %s: an exchange holds no messages: look at one of its queues", ch)
+		return nil, client.Permanent("channel %s: an exchange holds no messages: look at one of its queues", ch)
 	}
-	base := b.sqs.Options().BaseEndpoint
+	base := b.clients.SQS.Options().BaseEndpoint
 	if base == nil || strings.Contains(*base, ".amazonaws.com") {
 		return nil, cannotPeek()
 	}
@@ -61,7 +62,7 @@ func (b *Backend) Peek(
 
 // cannotPeek says that the service is not localaws.
 func cannotPeek() error {
-	return permanent("SQS can only receive messages, which counts as a receive and hides them; looking at them without "+
+	return client.Permanent("SQS can only receive messages, which counts as a receive and hides them; looking at them without "+
 		"that is possible on localaws: %w", errors.ErrUnsupported)
 }
 
@@ -162,9 +163,9 @@ func (p *peek) list(ctx context.Context, after string) (some page, err error) {
 	at := p.page + "?limit=" + strconv.Itoa(peekPage) + "&after=" + url.QueryEscape(after)
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at, http.NoBody)
 	if err != nil {
-		return some, permanent("the endpoint of SQS is no address: %v", err)
+		return some, client.Permanent("the endpoint of SQS is no address: %v", err)
 	}
-	answer, err := p.r.b.sqs.Options().HTTPClient.Do(req)
+	answer, err := p.r.b.clients.SQS.Options().HTTPClient.Do(req)
 	if err != nil {
 		return some, &driver.Error{Class: driver.Transient, Err: fmt.Errorf("read %s: %w", p.page, err)}
 	}

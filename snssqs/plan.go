@@ -15,6 +15,7 @@ import (
 
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/internal/claim"
+	"github.com/godwitmq/godwit/snssqs/internal/client"
 )
 
 // plansAtOnce is how many channels are compared at the same time, so that 300 of them take seconds.
@@ -46,7 +47,7 @@ type plannedTopic struct {
 // plan is driver.Operations.Plan.
 func (p planner) plan(ctx context.Context, specs []driver.ChannelSpec) ([]driver.Difference, error) {
 	b := p.b
-	if err := b.open(); err != nil {
+	if err := b.clients.Open(); err != nil {
 		return nil, err
 	}
 	if slices.ContainsFunc(specs, func(s driver.ChannelSpec) bool { return s.Channel.Exchange != "" || declares(s) }) {
@@ -66,7 +67,7 @@ func (p planner) plan(ctx context.Context, specs []driver.ChannelSpec) ([]driver
 		return nil, err
 	}
 	found := make([][]driver.Difference, len(specs))
-	if err := concurrently(len(specs), plansAtOnce, func(i int) (err error) {
+	if err := client.Concurrently(len(specs), plansAtOnce, func(i int) (err error) {
 		found[i], err = p.channel(ctx, specs[i])
 		return err
 	}); err != nil {
@@ -111,7 +112,7 @@ func (p planner) readTopics(ctx context.Context, specs []driver.ChannelSpec) err
 		listed[of] = listed[of] || s.Channel.Queue != ""
 	}
 	read := make([]*plannedTopic, len(exchanges))
-	err := concurrently(len(exchanges), plansAtOnce, func(i int) (err error) {
+	err := client.Concurrently(len(exchanges), plansAtOnce, func(i int) (err error) {
 		read[i], err = p.readTopic(ctx, exchanges[i], exact[exchanges[i]], listed[exchanges[i]])
 		return err
 	})
@@ -124,7 +125,7 @@ func (p planner) readTopics(ctx context.Context, specs []driver.ChannelSpec) err
 func (p planner) readTopic(ctx context.Context, of driver.Channel, exact, listed bool) (*plannedTopic, error) {
 	t, err := p.b.topicOf(ctx, of)
 	if err != nil {
-		return nil, ignore(err, driver.NotFound)
+		return nil, client.Ignore(err, driver.NotFound)
 	}
 	one := &plannedTopic{topic: t, subscriptions: map[string]string{}}
 	if exact && !t.foreign {
@@ -139,12 +140,13 @@ func (p planner) readTopic(ctx context.Context, of driver.Channel, exact, listed
 	if !listed {
 		return one, nil
 	}
-	pages := sns.NewListSubscriptionsByTopicPaginator(p.b.sns, &sns.ListSubscriptionsByTopicInput{TopicArn: &t.arn})
+	pages := sns.NewListSubscriptionsByTopicPaginator(p.b.clients.SNS,
+		&sns.ListSubscriptionsByTopicInput{TopicArn: &t.arn})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx, t.at())
 		if err != nil {
 			return nil, fmt.Errorf("topic %s: list its subscriptions: %w", t.name,
-				permission(classify(err), "sns:ListSubscriptionsByTopic"))
+				client.Failed(err, "sns:ListSubscriptionsByTopic"))
 		}
 		for _, s := range page.Subscriptions {
 			one.subscriptions[aws.ToString(s.Endpoint)] = aws.ToString(s.SubscriptionArn)
@@ -233,7 +235,7 @@ func (p planner) mapped(ctx context.Context, s driver.ChannelSpec) (all []driver
 	q, err := p.b.queueOf(ctx, s.Channel)
 	if driver.ClassOf(err) == driver.NotFound && err != nil {
 		foreign(aQueue, r.Queue, "it does not exist")
-		return all, ignore(err, driver.NotFound)
+		return all, client.Ignore(err, driver.NotFound)
 	}
 	if err != nil || !s.Owner {
 		return nil, err
@@ -342,7 +344,7 @@ func (p planner) queue(ctx context.Context, s driver.ChannelSpec, role string, t
 	if s.Mode != driver.Declare {
 		return q, compared(d, q.attributes, wanted, sameAttribute), nil
 	}
-	tags, err := tagsOf(ctx, p.b.sqs, q)
+	tags, err := tagsOf(ctx, p.b.clients.SQS, q)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -414,9 +416,9 @@ func (p planner) subscription(ctx context.Context, s driver.ChannelSpec, t *plan
 		wanted["FilterPolicy"] = everything
 	}
 	in := &sns.GetSubscriptionAttributesInput{SubscriptionArn: &arn}
-	out, err := p.b.sns.GetSubscriptionAttributes(ctx, in, t.at())
+	out, err := p.b.clients.SNS.GetSubscriptionAttributes(ctx, in, t.at())
 	if err != nil {
-		return nil, fmt.Errorf("subscription %s: %w", arn, permission(classify(err), "sns:GetSubscriptionAttributes"))
+		return nil, fmt.Errorf("subscription %s: %w", arn, client.Failed(err, "sns:GetSubscriptionAttributes"))
 	}
 	d.Name = arn
 	return compared(d, out.Attributes, wanted, func(_, is, wanted string) bool { return sameSetting(is, wanted) }), nil
@@ -598,21 +600,21 @@ func errorOf(s driver.ChannelSpec, differ []driver.Difference) error {
 func (p planner) tag(ctx context.Context, ch driver.Channel, tags map[string]string) error {
 	b := p.b
 	if _, foreign := b.mapped(ch); foreign {
-		return permanent("channel %s: its resource is one of Options.Names, and Godwit never tags it", ch)
+		return client.Permanent("channel %s: its resource is one of Options.Names, and Godwit never tags it", ch)
 	}
 	if ch.Queue != "" {
 		q, err := b.queueOf(ctx, ch)
 		if err != nil {
 			return err
 		}
-		is, err := tagsOf(ctx, b.sqs, q)
+		is, err := tagsOf(ctx, b.clients.SQS, q)
 		if err != nil {
 			return err
 		}
 		if is[tagManaged] != managedByGodwit {
 			return notOurs(ch, "queue "+q.name)
 		}
-		return tagQueue(ctx, b.sqs, q, is, tags)
+		return tagQueue(ctx, b.clients.SQS, q, is, tags)
 	}
 	t, err := b.topicOf(ctx, ch)
 	if err != nil {
@@ -625,7 +627,7 @@ func (p planner) tag(ctx context.Context, ch driver.Channel, tags map[string]str
 	if is[tagManaged] != managedByGodwit {
 		return notOurs(ch, "topic "+t.name)
 	}
-	return tagTopic(ctx, b.sns, t, is, tags)
+	return tagTopic(ctx, b.clients.SNS, t, is, tags)
 }
 
 // wanted is driver.Operations.Wanted.

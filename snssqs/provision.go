@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/snssqs/internal/client"
 )
 
 const (
@@ -23,7 +24,7 @@ const (
 // Ensure creates what a channel needs, or reports what is missing. It changes attributes and tags only for an owner.
 // Resources that Options.Names maps, and dead letters, are only looked up.
 func (b *Backend) Ensure(ctx context.Context, s driver.ChannelSpec) error {
-	if err := b.open(); err != nil {
+	if err := b.clients.Open(); err != nil {
 		return err
 	}
 	if err := b.legal(s); err != nil {
@@ -64,7 +65,7 @@ func (b *Backend) Ensure(ctx context.Context, s driver.ChannelSpec) error {
 // Find looks for dead letters, ordered or not. If both kinds exist, that is an error: one of them was created by
 // mistake, and reading it would be useless.
 func (b *Backend) Find(ctx context.Context, dead driver.Channel) (driver.Channel, error) {
-	if err := b.open(); err != nil {
+	if err := b.clients.Open(); err != nil {
 		return dead, err
 	}
 	if r, foreign := b.mapped(dead); foreign {
@@ -79,7 +80,7 @@ func (b *Backend) Find(ctx context.Context, dead driver.Channel) (driver.Channel
 	_, otherErr := b.queueOf(ctx, other)
 	switch {
 	case err == nil && otherErr == nil && !dead.Ordered:
-		return dead, permanent("channel %s: it has two queues, an ordered one (%s) and another: "+
+		return dead, client.Permanent("channel %s: it has two queues, an ordered one (%s) and another: "+
 			"set Ordered to choose the first, or delete the queue that is not used", dead, fifoSuffix)
 	case err == nil:
 		return dead, nil
@@ -154,7 +155,7 @@ func (b *Backend) ensureQueues(ctx context.Context, s driver.ChannelSpec) (err e
 	if s.Owner && !s.NoDeadLetters {
 		n = 2
 	}
-	err = concurrently(n, n, func(i int) (err error) {
+	err = client.Concurrently(n, n, func(i int) (err error) {
 		if i == 0 {
 			q, topology, err = b.ensureQueue(ctx, s, roleQueue, t)
 		} else {
@@ -232,7 +233,7 @@ func (b *Backend) ensureQueue(ctx context.Context, s driver.ChannelSpec, role st
 		}
 		q, made, err = b.create(ctx, name, wanted, b.tags(s, role))
 		if err == nil && !made && s.Owner {
-			tags, err = tagsOf(ctx, b.sqs, q)
+			tags, err = tagsOf(ctx, b.clients.SQS, q)
 		}
 	}
 	if err != nil || !s.Owner && (!made || q.policy() != "") {
@@ -257,7 +258,7 @@ func (b *Backend) ensureQueue(ctx context.Context, s driver.ChannelSpec, role st
 	if err := b.change(ctx, q, wanted, s.Mode); err != nil || made {
 		return q, "", err
 	}
-	return q, "", tagQueue(ctx, b.sqs, q, tags, b.tags(s, role))
+	return q, "", tagQueue(ctx, b.clients.SQS, q, tags, b.tags(s, role))
 }
 
 // permit adds to the attributes of a new queue that its topic may send to it. If a producer creates the topic at the

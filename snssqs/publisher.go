@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sns/types"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/snssqs/internal/client"
 )
 
 // lookFor bounds a list of the subscriptions, because Close waits for it.
@@ -72,31 +73,31 @@ func (s *sender) publish(ctx context.Context, t *topic, batch []driver.Prepared,
 	if err := s.b.before.publishing(ctx, in); err != nil {
 		return err
 	}
-	out, err := s.b.sns.PublishBatch(ctx, in, noPublishRetries, t.at())
+	out, err := s.b.clients.SNS.PublishBatch(ctx, in, client.PublishOnce, t.at())
 	if err != nil {
-		return permission(classify(err), "sns:Publish")
+		return client.Failed(err, "sns:Publish")
 	}
-	a := newAnswers("publish", len(batch))
+	a := client.NewBatch("publish", len(batch))
 	for i := range out.Successful {
-		a.successful(out.Successful[i].Id)
-		n, ok := a.index(out.Successful[i].Id)
+		a.Successful(out.Successful[i].Id)
+		n, ok := a.Index(out.Successful[i].Id)
 		switch {
 		case !ok:
 		case aws.ToString(out.Successful[i].MessageId) == "":
-			a.failed(out.Successful[i].Id, unconfirmed("an id"))
+			a.Failed(out.Successful[i].Id, unconfirmed("an id"))
 		default:
 			ids[n] = aws.ToString(out.Successful[i].MessageId)
 		}
 	}
 	for _, f := range out.Failed {
-		a.failed(f.Id, entryError(aws.ToString(f.Code), aws.ToString(f.Message), f.SenderFault))
+		a.Failed(f.Id, client.EntryError(aws.ToString(f.Code), aws.ToString(f.Message), f.SenderFault))
 	}
-	return a.err()
+	return a.Err()
 }
 
 // publication returns the message as entry i of a batch to a topic.
 func (w *wire) publication(i int, attributes map[string]types.MessageAttributeValue) types.PublishBatchRequestEntry {
-	e := types.PublishBatchRequestEntry{Id: entryID(i), Message: &w.body, MessageAttributes: attributes}
+	e := types.PublishBatchRequestEntry{Id: client.EntryID(i), Message: &w.body, MessageAttributes: attributes}
 	if w.group != "" {
 		e.MessageGroupId = &w.group
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/snssqs/internal/client"
 )
 
 // purgeEvery is how long SQS refuses another purge of a queue.
@@ -19,7 +20,7 @@ const purgeEvery = time.Minute
 // stays. Bodies in Options.Store stay until the bucket's lifecycle rule deletes them.
 func (b *Backend) Purge(ctx context.Context, ch driver.Channel, dry bool) (p driver.Purged, err error) {
 	if ch.Queue == "" {
-		return p, permanent("channel %s: an exchange holds no messages: purge its queues", ch)
+		return p, client.Permanent("channel %s: an exchange holds no messages: purge its queues", ch)
 	}
 	depth, err := b.Inspect(ctx, ch)
 	if err != nil {
@@ -33,7 +34,7 @@ func (b *Backend) Purge(ctx context.Context, ch driver.Channel, dry bool) (p dri
 	if err != nil {
 		return p, err
 	}
-	_, err = b.sqs.PurgeQueue(ctx, &sqs.PurgeQueueInput{QueueUrl: &q.url}, q.at())
+	_, err = b.clients.SQS.PurgeQueue(ctx, &sqs.PurgeQueueInput{QueueUrl: &q.url}, q.at())
 	var busy *types.PurgeQueueInProgress
 	if errors.As(err, &busy) {
 		return p, &driver.Error{Class: driver.Throttled, After: purgeEvery, Err: fmt.Errorf("queue %s: an earlier "+
@@ -41,7 +42,7 @@ func (b *Backend) Purge(ctx context.Context, ch driver.Channel, dry bool) (p dri
 			purgeEvery, purgeEvery, err)}
 	}
 	if err != nil {
-		return p, fmt.Errorf("purge queue %s: %w", q.name, permission(classify(err), "sqs:PurgeQueue"))
+		return p, fmt.Errorf("purge queue %s: %w", q.name, client.Failed(err, "sqs:PurgeQueue"))
 	}
 	return p, nil
 }

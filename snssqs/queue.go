@@ -14,10 +14,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/snssqs/internal/client"
 )
-
-// defaultMaxBytes is the size that SQS accepts for a message, and for a batch, unless the queue's attribute is smaller.
-const defaultMaxBytes = 1 << 20
 
 // queue is what is known about an existing queue.
 type queue struct {
@@ -35,7 +33,7 @@ func (q *queue) policy() string { return q.attributes[string(types.QueueAttribut
 func (q *queue) maxBytes() int {
 	n, err := strconv.Atoi(q.attributes[string(types.QueueAttributeNameMaximumMessageSize)])
 	if err != nil || n <= 0 {
-		return defaultMaxBytes
+		return client.MaxBytes
 	}
 	return n
 }
@@ -99,31 +97,31 @@ func (b *Backend) findTagged(ctx context.Context, name string, wanted bool) (*qu
 	}
 	q := &queue{name: name, url: url}
 	var tags map[string]string
-	err = concurrently(2, 2, func(i int) (err error) {
+	err = client.Concurrently(2, 2, func(i int) (err error) {
 		if i == 0 {
 			return b.load(ctx, q)
 		}
-		tags, err = tagsOf(ctx, b.sqs, q)
+		tags, err = tagsOf(ctx, b.clients.SQS, q)
 		return err
 	})
 	return q, tags, err
 }
 
 func (b *Backend) url(ctx context.Context, name string) (string, error) {
-	out, err := b.sqs.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: &name})
+	out, err := b.clients.SQS.GetQueueUrl(ctx, &sqs.GetQueueUrlInput{QueueName: &name})
 	if err != nil {
-		return "", fmt.Errorf("queue %s: %w", name, permission(classify(err), "sqs:GetQueueUrl"))
+		return "", fmt.Errorf("queue %s: %w", name, client.Failed(err, "sqs:GetQueueUrl"))
 	}
 	return aws.ToString(out.QueueUrl), nil
 }
 
 func (b *Backend) load(ctx context.Context, q *queue) error {
-	out, err := b.sqs.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{
+	out, err := b.clients.SQS.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{
 		QueueUrl: &q.url, AttributeNames: []types.QueueAttributeName{types.QueueAttributeNameAll},
 	}, q.at())
 	if err != nil {
 		return fmt.Errorf("queue %s: read its attributes: %w", q.name,
-			permission(classify(err), "sqs:GetQueueAttributes"))
+			client.Failed(err, "sqs:GetQueueAttributes"))
 	}
 	q.attributes = out.Attributes
 	return nil
@@ -136,7 +134,10 @@ const deletedRecently = time.Minute
 func (b *Backend) create(ctx context.Context, name string, attributes, tags map[string]string) (q *queue, made bool,
 	err error,
 ) {
-	out, err := b.sqs.CreateQueue(ctx, &sqs.CreateQueueInput{QueueName: &name, Attributes: attributes, Tags: tags})
+	out, err := b.clients.SQS.CreateQueue(ctx, &sqs.CreateQueueInput{
+		QueueName: &name, Attributes: attributes,
+		Tags: tags,
+	})
 	var recently *types.QueueDeletedRecently
 	if errors.As(err, &recently) {
 		return nil, false, &driver.Error{
@@ -151,7 +152,7 @@ func (b *Backend) create(ctx context.Context, name string, attributes, tags map[
 		return q, false, err
 	}
 	if err != nil {
-		return nil, false, fmt.Errorf("create queue %s: %w", name, permission(classify(err), "sqs:CreateQueue"))
+		return nil, false, fmt.Errorf("create queue %s: %w", name, client.Failed(err, "sqs:CreateQueue"))
 	}
 	q = &queue{name: name, url: aws.ToString(out.QueueUrl)}
 	return q, true, b.load(ctx, q)
@@ -173,10 +174,10 @@ func (b *Backend) change(ctx context.Context, q *queue, wanted map[string]string
 	if len(differ) == 0 {
 		return nil
 	}
-	if _, err := b.sqs.SetQueueAttributes(ctx,
+	if _, err := b.clients.SQS.SetQueueAttributes(ctx,
 		&sqs.SetQueueAttributesInput{QueueUrl: &q.url, Attributes: differ}); err != nil {
 		return fmt.Errorf("queue %s: set its attributes: %w", q.name,
-			permission(classify(err), "sqs:SetQueueAttributes"))
+			client.Failed(err, "sqs:SetQueueAttributes"))
 	}
 	maps.Copy(q.attributes, differ)
 	return nil

@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/snssqs/internal/client"
 )
 
 const (
@@ -76,7 +77,7 @@ func (r *Received) Sender(ctx context.Context, to driver.Channel) (driver.Sender
 func (r *Received) Receiver(ctx context.Context, from driver.Channel, o driver.ReceiverOptions) (driver.Receiver,
 	error,
 ) {
-	if err := r.b.open(); err != nil {
+	if err := r.b.clients.Open(); err != nil {
 		return nil, err
 	}
 	if err := filterable(from, o.Filter); err != nil {
@@ -87,7 +88,7 @@ func (r *Received) Receiver(ctx context.Context, from driver.Channel, o driver.R
 		return nil, err
 	}
 	if arn := q.arn(); arn != r.queueARN {
-		return nil, permanent("the messages are of queue %s, and channel %s has queue %s: name the channel and the "+
+		return nil, client.Permanent("the messages are of queue %s, and channel %s has queue %s: name the channel and the "+
 			"namespace of the queue from which the messages come", r.queueARN, from, arn)
 	}
 	in, err := r.b.newReceiver(ctx, from, o, q)
@@ -99,7 +100,7 @@ func (r *Received) Receiver(ctx context.Context, from driver.Channel, o driver.R
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.opened {
-		return nil, permanent("the messages of queue %s have a consumer already: a batch is for one run of one consumer",
+		return nil, client.Permanent("the messages of queue %s have a consumer already: a batch is for one run of one consumer",
 			r.queueARN)
 	}
 	r.opened = true
@@ -172,7 +173,7 @@ type received struct {
 // Limits say that leases are not renewed, and that the service keeps all retries: the function ends without them.
 func (r *received) Limits() driver.ReceiveLimits {
 	return driver.ReceiveLimits{
-		Batch: maxBatch, SettleBatch: maxBatch, Window: max(r.in.o.Concurrency, 1) + len(r.r.entries),
+		Batch: client.MaxBatch, SettleBatch: client.MaxBatch, Window: max(r.in.o.Concurrency, 1) + len(r.r.entries),
 		RetryMax: leaseTotal - r.age, MaxReceives: r.in.queue.maxReceives(),
 	}
 }
@@ -189,7 +190,7 @@ func (r *received) Receive(ctx context.Context, ask driver.Ask, into []driver.De
 			return into, err
 		}
 	}
-	if len(into) > 0 || over(ctx) {
+	if len(into) > 0 || ctx.Err() != nil {
 		return into, nil
 	}
 	timer := time.NewTimer(receivedPoll)
@@ -207,7 +208,7 @@ func (r *received) take(ctx context.Context) (i int, ok bool) {
 	r.r.mu.Lock()
 	defer r.r.mu.Unlock()
 	i = r.r.next
-	if i == len(r.r.entries) || over(ctx) || over(r.in.life) {
+	if i == len(r.r.entries) || ctx.Err() != nil || r.in.life.Err() != nil {
 		return 0, false
 	}
 	r.r.next++
@@ -255,7 +256,7 @@ func (r *received) Settle(ctx context.Context, batch []driver.Settlement) error 
 	for i := range which {
 		which[i] = i
 	}
-	collect(errs, which, err)
+	client.Collect(errs, which, err)
 	r.r.mu.Lock()
 	defer r.r.mu.Unlock()
 	for i := range batch {

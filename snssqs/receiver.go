@@ -15,11 +15,12 @@ import (
 
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/internal/envelope"
+	"github.com/godwitmq/godwit/snssqs/internal/client"
 )
 
 const (
 	// ahead is the number of places beyond the running handlers: those of one receive.
-	ahead = maxBatch
+	ahead = client.MaxBatch
 	// workersAPoll applies to a queue that allows few receives, where a poll uses up places of workers: a poll asks for
 	// at most a tenth of them, so that the others do not wait until a larger poll is worth it.
 	workersAPoll = 10
@@ -30,8 +31,6 @@ const (
 	// the receive. The margin allows for a clock that differs from AWS's.
 	maxVisibility = 12 * time.Hour
 	leaseTotal    = maxVisibility - time.Minute
-	// maxWait is the longest long poll of SQS.
-	maxWait = 20 * time.Second
 )
 
 // receiver receives from one queue.
@@ -78,7 +77,7 @@ type message struct {
 func (b *Backend) Receiver(ctx context.Context, from driver.Channel, o driver.ReceiverOptions) (driver.Receiver,
 	error,
 ) {
-	if err := b.open(); err != nil {
+	if err := b.clients.Open(); err != nil {
 		return nil, err
 	}
 	if err := filterable(from, o.Filter); err != nil {
@@ -88,7 +87,7 @@ func (b *Backend) Receiver(ctx context.Context, from driver.Channel, o driver.Re
 	if err != nil {
 		return nil, err
 	}
-	o.Wait = min(o.Wait, maxWait)
+	o.Wait = min(o.Wait, client.MaxWait)
 	// SQS counts in seconds. A lease is rounded down, so that it never ends earlier than the core expects.
 	lease := min(max(cmp.Or(o.Lease, q.lease()).Truncate(time.Second), time.Second), leaseTotal)
 	if o.Lease == 0 && lease < defaultLease {
@@ -130,16 +129,16 @@ func (r *receiver) Limits() driver.ReceiveLimits {
 	if window == 0 {
 		window = max(r.o.Concurrency, 1) + ahead
 	}
-	batch := maxBatch
+	batch := client.MaxBatch
 	if r.queue.fewReceives() {
 		window = max(r.o.Concurrency, 1)
-		batch = max(1, min(window/workersAPoll, maxBatch))
+		batch = max(1, min(window/workersAPoll, client.MaxBatch))
 		if r.from.Ordered {
 			batch = 1 // the next message of a group cannot be started at the same time
 		}
 	}
 	lim := driver.ReceiveLimits{
-		Batch: batch, SettleBatch: maxBatch, Window: window, Polls: (window + batch - 1) / batch,
+		Batch: batch, SettleBatch: client.MaxBatch, Window: window, Polls: (window + batch - 1) / batch,
 		Grows:    !r.queue.fewReceives() && r.o.Window == 0,
 		Lanes:    r.from.Ordered && !r.queue.fewReceives() && r.o.Window == 0,
 		RetryMax: leaseTotal, HoldBelow: holdBelow, Lease: r.lease, LeaseTotal: leaseTotal,
@@ -152,7 +151,7 @@ func (r *receiver) Receive(ctx context.Context, ask driver.Ask, into []driver.De
 	if r.closed.Load() {
 		return into, fmt.Errorf("the receiver of %s is %w", r.from, driver.ErrClosed)
 	}
-	if over(ctx) {
+	if ctx.Err() != nil {
 		return into, nil
 	}
 	if err := r.signatures.ready(ctx); err != nil {
@@ -160,7 +159,7 @@ func (r *receiver) Receive(ctx context.Context, ask driver.Ask, into []driver.De
 	}
 	in := &sqs.ReceiveMessageInput{
 		QueueUrl:                    &r.queue.url,
-		MaxNumberOfMessages:         int32(min(ask.Max, maxBatch)),
+		MaxNumberOfMessages:         int32(min(ask.Max, client.MaxBatch)),
 		WaitTimeSeconds:             r.wait(ask.Wait(r.o.Wait)),
 		VisibilityTimeout:           int32(r.lease / time.Second),
 		MessageAttributeNames:       []string{"All"},
@@ -169,10 +168,10 @@ func (r *receiver) Receive(ctx context.Context, ask driver.Ask, into []driver.De
 	asked := time.Now()
 	out, err := r.poll(ctx, in)
 	if err != nil {
-		if over(ctx) || r.closed.Load() {
+		if ctx.Err() != nil || r.closed.Load() {
 			return into, nil // the poll was canceled, and no message came
 		}
-		return into, r.denied(ctx, permission(classify(err), "sqs:ReceiveMessage"))
+		return into, r.denied(ctx, client.Failed(err, "sqs:ReceiveMessage"))
 	}
 	var unwanted discards
 	into, unread := r.take(out.Messages, asked, asked.Add(r.lease), into, &unwanted)
@@ -262,7 +261,7 @@ func (r *receiver) poll(ctx context.Context, in *sqs.ReceiveMessageInput) (*sqs.
 }
 
 func (r *receiver) receiveMessage(ctx context.Context, in *sqs.ReceiveMessageInput) (*sqs.ReceiveMessageOutput, error) {
-	return r.b.polls.ReceiveMessage(ctx, in, noRetries, r.queue.at())
+	return r.b.clients.Polls.ReceiveMessage(ctx, in, client.Once, r.queue.at())
 }
 
 // Close ends the subscription's checks and an open poll.

@@ -10,16 +10,17 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/snssqs/internal/client"
 )
 
 // Remove deletes a channel's queue and its subscription, an exchange's topic, or a queue of dead letters. It deletes
 // only what has Godwit's tag. SQS reserves the name of a deleted queue for a minute.
 func (b *Backend) Remove(ctx context.Context, ch driver.Channel, dry bool) (r driver.Removed, err error) {
-	if err := b.open(); err != nil {
+	if err := b.clients.Open(); err != nil {
 		return r, err
 	}
 	if _, foreign := b.mapped(ch); foreign {
-		return r, permanent("channel %s: its resource is one of Options.Names, and Godwit never deletes it: delete it "+
+		return r, client.Permanent("channel %s: its resource is one of Options.Names, and Godwit never deletes it: delete it "+
 			"yourself", ch)
 	}
 	if ch.Queue == "" {
@@ -54,13 +55,14 @@ func (b *Backend) removeQueue(ctx context.Context, ch driver.Channel, dry bool) 
 	}
 	// The subscription goes first: a publish to a deleted queue would fail.
 	if subscription != "" {
-		if _, err := b.sns.Unsubscribe(ctx, &sns.UnsubscribeInput{SubscriptionArn: &subscription}, t.at()); err != nil {
+		if _, err := b.clients.SNS.Unsubscribe(ctx, &sns.UnsubscribeInput{SubscriptionArn: &subscription},
+			t.at()); err != nil {
 			return r, fmt.Errorf("delete subscription %s: %w", subscription,
-				permission(classify(err), "sns:Unsubscribe"))
+				client.Failed(err, "sns:Unsubscribe"))
 		}
 	}
-	if _, err := b.sqs.DeleteQueue(ctx, &sqs.DeleteQueueInput{QueueUrl: &q.url}); err != nil {
-		return r, fmt.Errorf("delete queue %s: %w", q.name, permission(classify(err), "sqs:DeleteQueue"))
+	if _, err := b.clients.SQS.DeleteQueue(ctx, &sqs.DeleteQueueInput{QueueUrl: &q.url}); err != nil {
+		return r, fmt.Errorf("delete queue %s: %w", q.name, client.Failed(err, "sqs:DeleteQueue"))
 	}
 	b.forget(ch)
 	return r, nil
@@ -68,25 +70,26 @@ func (b *Backend) removeQueue(ctx context.Context, ch driver.Channel, dry bool) 
 
 // ownQueue returns an error if a queue was not created by Godwit, or if other queues reject messages to it.
 func (b *Backend) ownQueue(ctx context.Context, ch driver.Channel, q *queue) error {
-	tags, err := b.sqs.ListQueueTags(ctx, &sqs.ListQueueTagsInput{QueueUrl: &q.url})
+	tags, err := b.clients.SQS.ListQueueTags(ctx, &sqs.ListQueueTagsInput{QueueUrl: &q.url})
 	if err != nil {
-		return fmt.Errorf("queue %s: %w", q.name, permission(classify(err), "sqs:ListQueueTags"))
+		return fmt.Errorf("queue %s: %w", q.name, client.Failed(err, "sqs:ListQueueTags"))
 	}
 	if tags.Tags[tagManaged] != managedByGodwit {
 		return notOurs(ch, "queue "+q.name)
 	}
 	var sources []string
-	pages := sqs.NewListDeadLetterSourceQueuesPaginator(b.sqs, &sqs.ListDeadLetterSourceQueuesInput{QueueUrl: &q.url})
+	pages := sqs.NewListDeadLetterSourceQueuesPaginator(b.clients.SQS,
+		&sqs.ListDeadLetterSourceQueuesInput{QueueUrl: &q.url})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
 			return fmt.Errorf("queue %s: list the queues whose dead letters it has: %w", q.name,
-				permission(classify(err), "sqs:ListDeadLetterSourceQueues"))
+				client.Failed(err, "sqs:ListDeadLetterSourceQueues"))
 		}
 		sources = append(sources, names(page.QueueUrls)...)
 	}
 	if len(sources) > 0 {
-		return permanent("channel %s: queue %s gets the dead letters of %s: remove that first", ch, q.name,
+		return client.Permanent("channel %s: queue %s gets the dead letters of %s: remove that first", ch, q.name,
 			strings.Join(sources, ", "))
 	}
 	return nil
@@ -94,7 +97,7 @@ func (b *Backend) ownQueue(ctx context.Context, ch driver.Channel, q *queue) err
 
 // notOurs is the error for a resource without Godwit's tag.
 func notOurs(ch driver.Channel, what string) error {
-	return permanent("channel %s: %s does not have the tag %s=%s, so Godwit has not created it: delete it yourself", ch,
+	return client.Permanent("channel %s: %s does not have the tag %s=%s, so Godwit has not created it: delete it yourself", ch,
 		what, tagManaged, managedByGodwit)
 }
 
@@ -104,10 +107,10 @@ func (b *Backend) subscriptionOf(ctx context.Context, ch driver.Channel, q *queu
 		return nil, "", nil
 	}
 	if t, err = b.topicOf(ctx, ch); err != nil {
-		return nil, "", ignore(err, driver.NotFound)
+		return nil, "", client.Ignore(err, driver.NotFound)
 	}
 	arn, err = b.subscription(ctx, t, q.arn())
-	return t, arn, ignore(err, driver.NotFound)
+	return t, arn, client.Ignore(err, driver.NotFound)
 }
 
 func (b *Backend) removeTopic(ctx context.Context, ch driver.Channel, dry bool) (r driver.Removed, err error) {
@@ -126,21 +129,21 @@ func (b *Backend) removeTopic(ctx context.Context, ch driver.Channel, dry bool) 
 	case tags[tagManaged] != managedByGodwit:
 		return r, notOurs(ch, "topic "+t.name)
 	}
-	page, err := b.sns.ListSubscriptionsByTopic(ctx, &sns.ListSubscriptionsByTopicInput{TopicArn: &t.arn})
+	page, err := b.clients.SNS.ListSubscriptionsByTopic(ctx, &sns.ListSubscriptionsByTopicInput{TopicArn: &t.arn})
 	if err != nil {
 		return r, fmt.Errorf("topic %s: list its subscriptions: %w", t.name,
-			permission(classify(err), "sns:ListSubscriptionsByTopic"))
+			client.Failed(err, "sns:ListSubscriptionsByTopic"))
 	}
 	if n := len(page.Subscriptions); n > 0 {
-		return r, permanent("channel %s: topic %s has subscriptions, the first is of %s: remove its queues first", ch,
+		return r, client.Permanent("channel %s: topic %s has subscriptions, the first is of %s: remove its queues first", ch,
 			t.name, aws.ToString(page.Subscriptions[0].Endpoint))
 	}
 	r.Resources = []string{t.arn}
 	if dry {
 		return r, nil
 	}
-	if _, err := b.sns.DeleteTopic(ctx, &sns.DeleteTopicInput{TopicArn: &t.arn}); err != nil {
-		return r, fmt.Errorf("delete topic %s: %w", t.name, permission(classify(err), "sns:DeleteTopic"))
+	if _, err := b.clients.SNS.DeleteTopic(ctx, &sns.DeleteTopicInput{TopicArn: &t.arn}); err != nil {
+		return r, fmt.Errorf("delete topic %s: %w", t.name, client.Failed(err, "sns:DeleteTopic"))
 	}
 	return r, nil
 }

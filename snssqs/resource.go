@@ -14,6 +14,7 @@ import (
 
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/internal/part"
+	"github.com/godwitmq/godwit/snssqs/internal/client"
 )
 
 // Resource replaces the queue, dead-letter queue or topic that a channel would have by its name with an existing one.
@@ -141,9 +142,9 @@ func (b *Backend) foreignAt(ctx context.Context, at string, as aws.CredentialsPr
 	if a, ok := parseARN(at); ok {
 		q.name, q.region, in.QueueOwnerAWSAccountId = a.name, a.region, &a.account
 	}
-	out, err := b.sqs.GetQueueUrl(ctx, in, q.at())
+	out, err := b.clients.SQS.GetQueueUrl(ctx, in, q.at())
 	if err != nil {
-		return nil, permission(classify(err), "sqs:GetQueueUrl")
+		return nil, client.Failed(err, "sqs:GetQueueUrl")
 	}
 	q.url = aws.ToString(out.QueueUrl)
 	return q, nil

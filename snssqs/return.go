@@ -7,18 +7,19 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/snssqs/internal/client"
 )
 
 // Return is driver.Operations.Return: dead letters go back to the channel's own queue. No other consumer gets them,
 // also on an exchange, because they do not pass the topic.
 func (b *Backend) Return(ctx context.Context, dead driver.Channel, _ bool) (driver.Home, error) {
-	if err := b.open(); err != nil {
+	if err := b.clients.Open(); err != nil {
 		return driver.Home{}, err
 	}
 	home := dead
 	home.DeadLetter = false
 	if home.Queue == "" {
-		return driver.Home{}, permanent("channel %s: an exchange has no dead letters: name one of its queues", dead)
+		return driver.Home{}, client.Permanent("channel %s: an exchange has no dead letters: name one of its queues", dead)
 	}
 	q, err := b.queueOf(ctx, home)
 	if err != nil {
@@ -46,11 +47,11 @@ func (b *Backend) onlySource(ctx context.Context, home driver.Channel, q *queue)
 	if err != nil {
 		return err
 	}
-	pages := sqs.NewListDeadLetterSourceQueuesPaginator(b.sqs,
+	pages := sqs.NewListDeadLetterSourceQueuesPaginator(b.clients.SQS,
 		&sqs.ListDeadLetterSourceQueuesInput{QueueUrl: &letters.url})
 	for pages.HasMorePages() {
 		some, err := pages.NextPage(ctx, letters.at())
-		if err = classify(err); driver.ClassOf(err) == driver.Denied {
+		if err = client.Classify(err); driver.ClassOf(err) == driver.Denied {
 			return nil
 		}
 		if err != nil {
@@ -58,7 +59,7 @@ func (b *Backend) onlySource(ctx context.Context, home driver.Channel, q *queue)
 		}
 		for _, url := range some.QueueUrls {
 			if url != q.url {
-				return permanent("the dead letters of %s are also those of queue %s, and a message does not say from which "+
+				return client.Permanent("the dead letters of %s are also those of queue %s, and a message does not say from which "+
 					"it is: name the destination of all of them", home, url)
 			}
 		}

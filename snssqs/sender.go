@@ -5,7 +5,6 @@ import (
 	"crypto/md5"
 	"encoding/hex"
 	"fmt"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,10 +15,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/snssqs/internal/client"
 )
-
-// maxBatch is the most entries that SQS and SNS accept in one request.
-const maxBatch = 10
 
 // sender sends to a queue or a topic.
 type sender struct {
@@ -41,7 +38,7 @@ type sender struct {
 
 // Sender opens the sending side of a channel, and reads the limits of its queue or topic.
 func (b *Backend) Sender(ctx context.Context, to driver.Channel) (driver.Sender, error) {
-	if err := b.open(); err != nil {
+	if err := b.clients.Open(); err != nil {
 		return nil, err
 	}
 	if to.Queue == "" {
@@ -67,7 +64,7 @@ func (b *Backend) queueSender(ctx context.Context, to driver.Channel, q *queue) 
 		return nil, err
 	}
 	s := &sender{
-		b: b, to: to, dest: "queue " + q.name, maxBytes: q.maxBytes(), total: defaultMaxBytes, form: b.form(to),
+		b: b, to: to, dest: "queue " + q.name, maxBytes: q.maxBytes(), total: client.MaxBytes, form: b.form(to),
 		trust: trust,
 	}
 	s.uploads = b.uploads(to, s.maxBytes)
@@ -91,7 +88,7 @@ func (b *Backend) queueSender(ctx context.Context, to driver.Channel, q *queue) 
 }
 
 func (s *sender) Limits() driver.SendLimits {
-	lim := driver.SendLimits{Batch: maxBatch, Bytes: s.total}
+	lim := driver.SendLimits{Batch: client.MaxBatch, Bytes: s.total}
 	if s.uploads != nil {
 		lim.Apart = int64(max(s.uploads.above, 1))
 	}
@@ -156,14 +153,14 @@ func (s *sender) Send(ctx context.Context, batch []driver.Prepared) error {
 	if s.closed.Load() {
 		return fmt.Errorf("the sender to %s is %w", s.to, driver.ErrClosed)
 	}
-	if err := s.b.open(); err != nil {
+	if err := s.b.clients.Open(); err != nil {
 		return err
 	}
 	return s.send(ctx, batch)
 }
 
 // batchIDs are the ids that the service gave to the entries of one batch; "": the entry was not accepted.
-type batchIDs [maxBatch]string
+type batchIDs [client.MaxBatch]string
 
 // accepted records the ids of the accepted messages in the order of the batch, and fills in their receipts.
 func (s *sender) accepted(batch []driver.Prepared, ids *batchIDs) {
@@ -188,7 +185,7 @@ func (s *sender) Close(context.Context) error {
 // entry returns the message as entry i of a batch to a queue.
 func (w *wire) entry(i int, attributes map[string]types.MessageAttributeValue) types.SendMessageBatchRequestEntry {
 	e := types.SendMessageBatchRequestEntry{
-		Id: entryID(i), MessageBody: &w.body, MessageAttributes: attributes, DelaySeconds: w.delay,
+		Id: client.EntryID(i), MessageBody: &w.body, MessageAttributes: attributes, DelaySeconds: w.delay,
 	}
 	if w.group != "" {
 		e.MessageGroupId = &w.group
@@ -211,26 +208,26 @@ func (b *Backend) sendBatch(
 	if err := b.before.sending(ctx, in); err != nil {
 		return err
 	}
-	out, err := b.sqs.SendMessageBatch(ctx, in, noRetries, q.at())
+	out, err := b.clients.SQS.SendMessageBatch(ctx, in, client.Once, q.at())
 	if err != nil {
-		return permission(classify(err), "sqs:SendMessage")
+		return client.Failed(err, "sqs:SendMessage")
 	}
-	a := newAnswers("send", len(entries))
+	a := client.NewBatch("send", len(entries))
 	for _, s := range out.Successful {
-		a.successful(s.Id)
-		n, ok := a.index(s.Id)
+		a.Successful(s.Id)
+		n, ok := a.Index(s.Id)
 		switch {
 		case !ok:
 		case aws.ToString(s.MessageId) == "", aws.ToString(s.MD5OfMessageBody) == "":
-			a.failed(s.Id, unconfirmed("an id and the MD5 of its body"))
+			a.Failed(s.Id, unconfirmed("an id and the MD5 of its body"))
 		case sameMD5(in.Entries[n].MessageBody, s.MD5OfMessageBody):
 			ids[n] = aws.ToString(s.MessageId)
 		default:
-			a.failed(s.Id, altered(aws.ToString(s.MessageId)))
+			a.Failed(s.Id, altered(aws.ToString(s.MessageId)))
 		}
 	}
-	a.failedAll(out.Failed)
-	return a.err()
+	a.FailedAll(out.Failed)
+	return a.Err()
 }
 
 // sameMD5 reports whether the body has the MD5 that the service returned. If the service returned none, the result is
@@ -257,16 +254,4 @@ func altered(id string) error {
 	return &driver.Error{Class: driver.Transient, Err: fmt.Errorf(
 		"message %s: the MD5 of the body that the service received differs from that of the body sent; it is sent again", id,
 	)}
-}
-
-// entryIDs are the ids of a batch's entries, shared by all requests: the SDK only reads them.
-var entryIDs = [maxBatch]string{"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"}
-
-// entryID is the id of entry i of a batch.
-func entryID(i int) *string {
-	if i < len(entryIDs) {
-		return &entryIDs[i]
-	}
-	id := strconv.Itoa(i)
-	return &id
 }

@@ -2,7 +2,6 @@ package snssqs
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -11,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/snssqs/internal/client"
 )
 
 // Settle deletes finished messages, changes the visibility of retries and released messages, and copies rejected
@@ -43,15 +43,15 @@ func (r *receiver) Settle(ctx context.Context, batch []driver.Settlement) error 
 		}
 		return ms
 	}
-	collect(errs, finish, r.delete(ctx, handles(finish)))
+	client.Collect(errs, finish, r.delete(ctx, handles(finish)))
 	r.deleteObjects(batch, finish, errs)
-	collect(errs, change, r.reschedule(ctx, handles(change), func(k int) time.Duration {
+	client.Collect(errs, change, r.reschedule(ctx, handles(change), func(k int) time.Duration {
 		if batch[change[k]].Action == driver.Release {
 			return 0
 		}
 		return batch[change[k]].After
 	}))
-	return batchError(errs)
+	return client.BatchError(errs)
 }
 
 // deleteObjects deletes the bodies in the store whose messages are done and were deleted. That of a rejected message is
@@ -89,8 +89,8 @@ func (r *receiver) Extend(ctx context.Context, hs []driver.Handle, by time.Durat
 		}
 		which, ms, by = append(which, i), append(ms, m), min(by, left)
 	}
-	collect(errs, which, r.reschedule(ctx, ms, func(int) time.Duration { return by }))
-	return asked.Add(by), batchError(errs)
+	client.Collect(errs, which, r.reschedule(ctx, ms, func(int) time.Duration { return by }))
+	return asked.Add(by), client.BatchError(errs)
 }
 
 // delete deletes messages, unless another program does.
@@ -98,29 +98,32 @@ func (r *receiver) delete(ctx context.Context, ms []*message) error {
 	if len(ms) == 0 || r.handed {
 		return nil
 	}
-	a := newAnswers("delete", len(ms))
+	a := client.NewBatch("delete", len(ms))
 	entries := make([]types.DeleteMessageBatchRequestEntry, 0, len(ms))
 	for i, m := range ms {
-		if a.addressed(i, m) {
-			e := types.DeleteMessageBatchRequestEntry{Id: entryID(i), ReceiptHandle: m.ReceiptHandle}
+		if m.settleable(i, "delete", a) {
+			e := types.DeleteMessageBatchRequestEntry{Id: client.EntryID(i), ReceiptHandle: m.ReceiptHandle}
 			entries = append(entries, e)
 		}
 	}
 	if len(entries) == 0 {
-		return a.err()
+		return a.Err()
 	}
-	out, err := r.b.sqs.DeleteMessageBatch(ctx, &sqs.DeleteMessageBatchInput{QueueUrl: &r.queue.url, Entries: entries},
-		noRetries, r.queue.at())
+	out, err := r.b.clients.SQS.DeleteMessageBatch(ctx, &sqs.DeleteMessageBatchInput{
+		QueueUrl: &r.queue.url,
+		Entries:  entries,
+	},
+		client.Once, r.queue.at())
 	if err != nil {
-		return permission(classify(err), "sqs:DeleteMessage")
+		return client.Failed(err, "sqs:DeleteMessage")
 	}
 	for i := range out.Successful {
-		a.successful(out.Successful[i].Id)
+		a.Successful(out.Successful[i].Id)
 	}
 	for _, f := range out.Failed {
-		a.failed(f.Id, lost(entryError(aws.ToString(f.Code), aws.ToString(f.Message), f.SenderFault)))
+		a.Failed(f.Id, client.Lost(client.EntryError(aws.ToString(f.Code), aws.ToString(f.Message), f.SenderFault)))
 	}
-	return a.err()
+	return a.Err()
 }
 
 // reschedule makes each message visible again after its time, at most until SQS's total is used up.
@@ -128,57 +131,44 @@ func (r *receiver) reschedule(ctx context.Context, ms []*message, after func(i i
 	if len(ms) == 0 {
 		return nil
 	}
-	a := newAnswers("change visibility", len(ms))
+	a := client.NewBatch("change visibility", len(ms))
 	entries := make([]types.ChangeMessageVisibilityBatchRequestEntry, 0, len(ms))
 	now := time.Now()
 	for i, m := range ms {
-		if !a.addressed(i, m) {
+		if !m.settleable(i, "change visibility", a) {
 			continue
 		}
 		left := m.asked.Add(leaseTotal).Sub(now)
 		d := max(0, min(after(i), left))
 		entries = append(entries, types.ChangeMessageVisibilityBatchRequestEntry{
-			Id:            entryID(i),
+			Id:            client.EntryID(i),
 			ReceiptHandle: m.ReceiptHandle, VisibilityTimeout: int32((d + time.Second - 1) / time.Second),
 		})
 	}
 	if len(entries) == 0 {
-		return a.err()
+		return a.Err()
 	}
-	out, err := r.b.sqs.ChangeMessageVisibilityBatch(ctx,
-		&sqs.ChangeMessageVisibilityBatchInput{QueueUrl: &r.queue.url, Entries: entries}, noRetries, r.queue.at())
+	out, err := r.b.clients.SQS.ChangeMessageVisibilityBatch(ctx,
+		&sqs.ChangeMessageVisibilityBatchInput{QueueUrl: &r.queue.url, Entries: entries}, client.Once, r.queue.at())
 	if err != nil {
-		return permission(classify(err), "sqs:ChangeMessageVisibility")
+		return client.Failed(err, "sqs:ChangeMessageVisibility")
 	}
 	for i := range out.Successful {
-		a.successful(out.Successful[i].Id)
+		a.Successful(out.Successful[i].Id)
 	}
 	for _, f := range out.Failed {
-		a.failed(f.Id, lost(entryError(aws.ToString(f.Code), aws.ToString(f.Message), f.SenderFault)))
+		a.Failed(f.Id, client.Lost(client.EntryError(aws.ToString(f.Code), aws.ToString(f.Message), f.SenderFault)))
 	}
-	return a.err()
+	return a.Err()
 }
 
-// collect assigns the answer to a request to the entries of the request.
-func collect(errs map[int]error, which []int, err error) {
-	if err == nil {
-		return
+// settleable reports whether a message has a receipt handle, which settling needs. A message without one fails here,
+// alone; in a request it would fail all other entries.
+func (m *message) settleable(i int, op string, a *client.Batch) bool {
+	if aws.ToString(m.ReceiptHandle) != "" {
+		return true
 	}
-	var entries *driver.BatchError
-	partial := errors.As(err, &entries)
-	for k, i := range which {
-		switch {
-		case !partial:
-			errs[i] = err
-		case entries.Errs[k] != nil:
-			errs[i] = entries.Errs[k]
-		}
-	}
-}
-
-func batchError(errs map[int]error) error {
-	if len(errs) == 0 {
-		return nil
-	}
-	return &driver.BatchError{Errs: errs}
+	a.Failed(client.EntryID(i), client.Permanent("%s message %s: the service gave no receipt handle for it, so it is delivered again "+
+		"when its lease ends", op, aws.ToString(m.MessageId)))
+	return false
 }

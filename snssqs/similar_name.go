@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/snssqs/internal/client"
 )
 
 // longName is the length from which two typing errors in a channel's name are more likely than another name.
@@ -24,7 +25,7 @@ func (b *Backend) mistyped(ch driver.Channel) error {
 	if len(entries) == 0 {
 		return nil
 	}
-	return permanent("channel %s: it does not exist, and Options.Names does not map it but %s: "+
+	return client.Permanent("channel %s: it does not exist, and Options.Names does not map it but %s: "+
 		"spell both the same, or create what %s stands for yourself if it is another channel",
 		ch, strings.Join(entries, " and "), ch)
 }

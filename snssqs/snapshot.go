@@ -15,6 +15,7 @@ import (
 	sqstypes "github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/snssqs/internal/client"
 )
 
 // snapshotVersion is the version of the form of a snapshot. Later versions of this package read it.
@@ -63,7 +64,7 @@ var subscriptionSettings = []string{
 // Snapshot reads a queue with its tags and its subscription, or a topic with its tags and subscribers. Subscriptions of
 // a queue to other topics than its exchange's are not seen, because Remove does not delete them.
 func (b *Backend) Snapshot(ctx context.Context, ch driver.Channel) (s driver.Snapshot, err error) {
-	if err := b.open(); err != nil {
+	if err := b.clients.Open(); err != nil {
 		return s, err
 	}
 	data := snapshot{Version: snapshotVersion, Channel: ch, Tags: map[string]string{}}
@@ -85,9 +86,9 @@ func (b *Backend) readQueue(ctx context.Context, ch driver.Channel, data *snapsh
 	if err != nil {
 		return err
 	}
-	tags, err := b.sqs.ListQueueTags(ctx, &sqs.ListQueueTagsInput{QueueUrl: &q.url}, q.at())
+	tags, err := b.clients.SQS.ListQueueTags(ctx, &sqs.ListQueueTagsInput{QueueUrl: &q.url}, q.at())
 	if err != nil {
-		return fmt.Errorf("queue %s: %w", q.name, permission(classify(err), "sqs:ListQueueTags"))
+		return fmt.Errorf("queue %s: %w", q.name, client.Failed(err, "sqs:ListQueueTags"))
 	}
 	data.ARN, data.Name, data.Attributes = q.arn(), q.name, without(q.attributes, queueReports)
 	maps.Copy(data.Tags, tags.Tags)
@@ -95,9 +96,10 @@ func (b *Backend) readQueue(ctx context.Context, ch driver.Channel, data *snapsh
 	if err != nil || arn == "" {
 		return err
 	}
-	out, err := b.sns.GetSubscriptionAttributes(ctx, &sns.GetSubscriptionAttributesInput{SubscriptionArn: &arn}, t.at())
+	out, err := b.clients.SNS.GetSubscriptionAttributes(ctx,
+		&sns.GetSubscriptionAttributesInput{SubscriptionArn: &arn}, t.at())
 	if err != nil {
-		return fmt.Errorf("subscription %s: %w", arn, permission(classify(err), "sns:GetSubscriptionAttributes"))
+		return fmt.Errorf("subscription %s: %w", arn, client.Failed(err, "sns:GetSubscriptionAttributes"))
 	}
 	data.Subscription = &subscriptionSnapshot{Topic: t.arn, ARN: arn, Attributes: map[string]string{}}
 	for _, name := range subscriptionSettings {
@@ -113,20 +115,21 @@ func (b *Backend) readTopic(ctx context.Context, ch driver.Channel, data *snapsh
 	if err != nil {
 		return nil, err
 	}
-	tags, err := b.sns.ListTagsForResource(ctx, &sns.ListTagsForResourceInput{ResourceArn: &t.arn}, t.at())
+	tags, err := b.clients.SNS.ListTagsForResource(ctx, &sns.ListTagsForResourceInput{ResourceArn: &t.arn}, t.at())
 	if err != nil {
-		return nil, fmt.Errorf("topic %s: %w", t.name, permission(classify(err), "sns:ListTagsForResource"))
+		return nil, fmt.Errorf("topic %s: %w", t.name, client.Failed(err, "sns:ListTagsForResource"))
 	}
 	for _, tag := range tags.Tags {
 		data.Tags[aws.ToString(tag.Key)] = aws.ToString(tag.Value)
 	}
 	data.ARN, data.Name, data.Attributes = t.arn, t.name, without(t.attributes, topicReports)
-	pages := sns.NewListSubscriptionsByTopicPaginator(b.sns, &sns.ListSubscriptionsByTopicInput{TopicArn: &t.arn})
+	pages := sns.NewListSubscriptionsByTopicPaginator(b.clients.SNS,
+		&sns.ListSubscriptionsByTopicInput{TopicArn: &t.arn})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx, t.at())
 		if err != nil {
 			return nil, fmt.Errorf("topic %s: list its subscriptions: %w", t.name,
-				permission(classify(err), "sns:ListSubscriptionsByTopic"))
+				client.Failed(err, "sns:ListSubscriptionsByTopic"))
 		}
 		for _, one := range page.Subscriptions {
 			subscribers = append(subscribers, aws.ToString(one.Endpoint))
@@ -145,15 +148,15 @@ func without(attributes map[string]string, names []string) map[string]string {
 // Restore makes a queue with its attributes, its policy, its tags and its subscription, or a topic with its attributes
 // and tags. SQS reserves the name of a deleted queue for a minute; the error then says so (After).
 func (b *Backend) Restore(ctx context.Context, data []byte) (r driver.Restored, err error) {
-	if err := b.open(); err != nil {
+	if err := b.clients.Open(); err != nil {
 		return r, err
 	}
 	var s snapshot
 	if err := json.Unmarshal(data, &s); err != nil {
-		return r, permanent("restore: the snapshot cannot be read: %w", err)
+		return r, client.Permanent("restore: the snapshot cannot be read: %w", err)
 	}
 	if s.Version != snapshotVersion {
-		return r, permanent("restore: the snapshot has version %d, and this program reads %d: use a newer godwit",
+		return r, client.Permanent("restore: the snapshot has version %d, and this program reads %d: use a newer godwit",
 			s.Version, snapshotVersion)
 	}
 	if err := b.here(ctx, &s); err != nil {
@@ -182,10 +185,10 @@ func (b *Backend) here(ctx context.Context, s *snapshot) error {
 		want, err = b.namespace.queue(s.Channel)
 	}
 	if err != nil {
-		return permanent("restore: %w", err)
+		return client.Permanent("restore: %w", err)
 	}
 	if at := id.arn(service, want); at != s.ARN || want != s.Name {
-		return permanent("restore: the snapshot is of %s, and channel %s is %s here: use the account, the region and the "+
+		return client.Permanent("restore: the snapshot is of %s, and channel %s is %s here: use the account, the region and the "+
 			"namespace of the snapshot", s.ARN, s.Channel, at)
 	}
 	return nil
@@ -220,7 +223,7 @@ func (b *Backend) restoreSubscription(ctx context.Context, s *snapshot, r *drive
 	}
 	a, ok := parseARN(s.Subscription.Topic)
 	if !ok {
-		return permanent("restore: %q is no topic", s.Subscription.Topic)
+		return client.Permanent("restore: %q is no topic", s.Subscription.Topic)
 	}
 	t := &topic{name: a.name, arn: s.Subscription.Topic, region: a.region}
 	arn, err := b.subscription(ctx, t, s.ARN)
@@ -232,12 +235,12 @@ func (b *Backend) restoreSubscription(ctx context.Context, s *snapshot, r *drive
 		return err
 	}
 	protocol := "sqs"
-	out, err := b.sns.Subscribe(ctx, &sns.SubscribeInput{
+	out, err := b.clients.SNS.Subscribe(ctx, &sns.SubscribeInput{
 		TopicArn: &t.arn, Protocol: &protocol, Endpoint: &s.ARN, Attributes: s.Subscription.Attributes,
 		ReturnSubscriptionArn: true,
 	}, t.at())
 	if err != nil {
-		return fmt.Errorf("subscribe %s to topic %s: %w", s.ARN, t.arn, permission(classify(err), "sns:Subscribe"))
+		return fmt.Errorf("subscribe %s to topic %s: %w", s.ARN, t.arn, client.Failed(err, "sns:Subscribe"))
 	}
 	r.Made = append(r.Made, aws.ToString(out.SubscriptionArn))
 	return nil
@@ -273,22 +276,22 @@ func (b *Backend) restoreTopic(ctx context.Context, s *snapshot, r *driver.Resto
 		value := s.Tags[key]
 		in.Tags = append(in.Tags, types.Tag{Key: &key, Value: &value})
 	}
-	if _, err := b.sns.CreateTopic(ctx, in); err != nil {
+	if _, err := b.clients.SNS.CreateTopic(ctx, in); err != nil {
 		if alreadyExists(err) { // a producer was first
 			r.Found = append(r.Found, s.ARN)
 			return nil
 		}
-		return fmt.Errorf("create topic %s: %w", s.Name, permission(classify(err), "sns:CreateTopic"))
+		return fmt.Errorf("create topic %s: %w", s.Name, client.Failed(err, "sns:CreateTopic"))
 	}
 	r.Made = append(r.Made, s.ARN)
 	var errs []error
 	for _, name := range later {
 		value := s.Attributes[name]
-		if _, err := b.sns.SetTopicAttributes(ctx, &sns.SetTopicAttributesInput{
+		if _, err := b.clients.SNS.SetTopicAttributes(ctx, &sns.SetTopicAttributesInput{
 			TopicArn: &s.ARN, AttributeName: &name, AttributeValue: &value,
 		}); err != nil {
 			errs = append(errs, fmt.Errorf("topic %s: set %s to %q: %w", s.Name, name, value,
-				permission(classify(err), "sns:SetTopicAttributes")))
+				client.Failed(err, "sns:SetTopicAttributes")))
 		}
 	}
 	return errors.Join(errs...)

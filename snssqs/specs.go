@@ -10,15 +10,16 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/snssqs/internal/client"
 )
 
 // specs is driver.Operations.Specs.
 func (p planner) specs(ctx context.Context, cs []driver.Channel) ([]driver.ChannelSpec, error) {
-	if err := p.b.open(); err != nil {
+	if err := p.b.clients.Open(); err != nil {
 		return nil, err
 	}
 	all := make([]driver.ChannelSpec, len(cs))
-	err := concurrently(len(cs), plansAtOnce, func(i int) (err error) {
+	err := client.Concurrently(len(cs), plansAtOnce, func(i int) (err error) {
 		all[i] = driver.ChannelSpec{Channel: cs[i], Owner: true, Mode: driver.Declare}
 		if cs[i].Queue == "" {
 			return p.readTopicSpec(ctx, &all[i])
@@ -52,7 +53,7 @@ func (p planner) readQueueSpec(ctx context.Context, s *driver.ChannelSpec) error
 	s.HighThroughput = q.attributes[string(types.QueueAttributeNameFifoThroughputLimit)] == "perMessageGroupId"
 	redrive, _ := parseRedrive(q.attributes[string(types.QueueAttributeNameRedrivePolicy)])
 	s.MaxReceives = redrive.MaxReceiveCount
-	tags, err := tagsOf(ctx, p.b.sqs, q)
+	tags, err := tagsOf(ctx, p.b.clients.SQS, q)
 	if err != nil {
 		return err
 	}
@@ -77,9 +78,9 @@ func (p planner) readFilter(ctx context.Context, s *driver.ChannelSpec, q *queue
 		return err
 	}
 	in := &sns.GetSubscriptionAttributesInput{SubscriptionArn: &arn}
-	out, err := p.b.sns.GetSubscriptionAttributes(ctx, in, t.at())
+	out, err := p.b.clients.SNS.GetSubscriptionAttributes(ctx, in, t.at())
 	if err != nil {
-		return fmt.Errorf("subscription %s: %w", arn, permission(classify(err), "sns:GetSubscriptionAttributes"))
+		return fmt.Errorf("subscription %s: %w", arn, client.Failed(err, "sns:GetSubscriptionAttributes"))
 	}
 	s.Filter = parseFilterPolicy(out.Attributes["FilterPolicy"], p.b.form(s.Channel).routing)
 	return nil

@@ -13,6 +13,7 @@ import (
 
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/internal/backoff"
+	"github.com/godwitmq/godwit/snssqs/internal/client"
 )
 
 // subscribersTimeout is how long the producers of a recreated exchange wait for the queues that were subscribed to it.
@@ -86,12 +87,13 @@ func (b *Backend) look(ctx context.Context, a *subscribers, t *topic) error {
 
 // subscribed returns our queues that are subscribed to a topic.
 func (b *Backend) subscribed(ctx context.Context, ch driver.Channel, t *topic) (queues []string, err error) {
-	pages := sns.NewListSubscriptionsByTopicPaginator(b.sns, &sns.ListSubscriptionsByTopicInput{TopicArn: &t.arn})
+	pages := sns.NewListSubscriptionsByTopicPaginator(b.clients.SNS,
+		&sns.ListSubscriptionsByTopicInput{TopicArn: &t.arn})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx, t.at())
 		if err != nil {
 			return nil, fmt.Errorf("topic %s: list its subscriptions: %w", t.name,
-				permission(classify(err), "sns:ListSubscriptionsByTopic"))
+				client.Failed(err, "sns:ListSubscriptionsByTopic"))
 		}
 		for _, s := range page.Subscriptions {
 			at, _ := parseARN(aws.ToString(s.Endpoint))

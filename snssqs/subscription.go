@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/snssqs/internal/client"
 )
 
 // subscriptionAttributes returns the attributes that a subscription of ours should have.
@@ -42,14 +43,14 @@ func (b *Backend) subscribe(ctx context.Context, t *topic, queueARN, deadARN, fi
 		return err
 	}
 	protocol := "sqs"
-	out, err := b.sns.Subscribe(ctx, &sns.SubscribeInput{
+	out, err := b.clients.SNS.Subscribe(ctx, &sns.SubscribeInput{
 		TopicArn: &t.arn, Protocol: &protocol, Endpoint: &queueARN, Attributes: wanted, ReturnSubscriptionArn: true,
 	}, t.at())
 	if alreadyExists(err) {
 		return b.resubscribe(ctx, t, queueARN, wanted)
 	}
 	if err != nil {
-		return fmt.Errorf("subscribe %s to topic %s: %w", queueARN, t.name, permission(classify(err), "sns:Subscribe"))
+		return fmt.Errorf("subscribe %s to topic %s: %w", queueARN, t.name, client.Failed(err, "sns:Subscribe"))
 	}
 	if filter != everything {
 		return nil
@@ -71,19 +72,20 @@ func (b *Backend) resubscribe(ctx context.Context, t *topic, queueARN string, wa
 }
 
 func (b *Backend) alter(ctx context.Context, t *topic, arn string, wanted map[string]string) error {
-	out, err := b.sns.GetSubscriptionAttributes(ctx, &sns.GetSubscriptionAttributesInput{SubscriptionArn: &arn}, t.at())
+	out, err := b.clients.SNS.GetSubscriptionAttributes(ctx,
+		&sns.GetSubscriptionAttributesInput{SubscriptionArn: &arn}, t.at())
 	if err != nil {
-		return fmt.Errorf("subscription %s: %w", arn, permission(classify(err), "sns:GetSubscriptionAttributes"))
+		return fmt.Errorf("subscription %s: %w", arn, client.Failed(err, "sns:GetSubscriptionAttributes"))
 	}
 	for name, value := range wanted {
 		if sameSetting(out.Attributes[name], value) {
 			continue
 		}
-		if _, err := b.sns.SetSubscriptionAttributes(ctx, &sns.SetSubscriptionAttributesInput{
+		if _, err := b.clients.SNS.SetSubscriptionAttributes(ctx, &sns.SetSubscriptionAttributesInput{
 			SubscriptionArn: &arn, AttributeName: &name, AttributeValue: &value,
 		}, t.at()); err != nil {
 			return fmt.Errorf("subscription %s: set %s: %w", arn, name,
-				permission(classify(err), "sns:SetSubscriptionAttributes"))
+				client.Failed(err, "sns:SetSubscriptionAttributes"))
 		}
 	}
 	return nil
@@ -91,12 +93,13 @@ func (b *Backend) alter(ctx context.Context, t *topic, arn string, wanted map[st
 
 // subscription returns the ARN of a queue's subscription. The error for one that does not exist is of class NotFound.
 func (b *Backend) subscription(ctx context.Context, t *topic, queueARN string) (string, error) {
-	pages := sns.NewListSubscriptionsByTopicPaginator(b.sns, &sns.ListSubscriptionsByTopicInput{TopicArn: &t.arn})
+	pages := sns.NewListSubscriptionsByTopicPaginator(b.clients.SNS,
+		&sns.ListSubscriptionsByTopicInput{TopicArn: &t.arn})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx, t.at())
 		if err != nil {
 			return "", fmt.Errorf("topic %s: list its subscriptions: %w", t.name,
-				permission(classify(err), "sns:ListSubscriptionsByTopic"))
+				client.Failed(err, "sns:ListSubscriptionsByTopic"))
 		}
 		for _, s := range page.Subscriptions {
 			if aws.ToString(s.Endpoint) == queueARN {
@@ -129,11 +132,11 @@ func (b *Backend) subscribeAll(ctx context.Context, t *topic, ch driver.Channel)
 // queuesOf returns the URLs of the queues that are named as queues of an exchange.
 func (b *Backend) queuesOf(ctx context.Context, ch driver.Channel) (urls []string, err error) {
 	prefix := b.namespace.join([]string{ch.Exchange, ""}, false)
-	pages := sqs.NewListQueuesPaginator(b.sqs, &sqs.ListQueuesInput{QueueNamePrefix: &prefix})
+	pages := sqs.NewListQueuesPaginator(b.clients.SQS, &sqs.ListQueuesInput{QueueNamePrefix: &prefix})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
-			return nil, fmt.Errorf("list the queues of %s: %w", ch, permission(classify(err), "sqs:ListQueues"))
+			return nil, fmt.Errorf("list the queues of %s: %w", ch, client.Failed(err, "sqs:ListQueues"))
 		}
 		for _, url := range page.QueueUrls {
 			if b.ours(nameIn(url), ch) {
@@ -157,9 +160,9 @@ func names(urls []string) []string {
 
 func (b *Backend) reuniteOne(ctx context.Context, t *topic, url string) error {
 	name := nameIn(url)
-	tags, err := b.sqs.ListQueueTags(ctx, &sqs.ListQueueTagsInput{QueueUrl: &url})
+	tags, err := b.clients.SQS.ListQueueTags(ctx, &sqs.ListQueueTagsInput{QueueUrl: &url})
 	if err != nil {
-		return fmt.Errorf("queue %s: %w", name, permission(classify(err), "sqs:ListQueueTags"))
+		return fmt.Errorf("queue %s: %w", name, client.Failed(err, "sqs:ListQueueTags"))
 	}
 	if tags.Tags[tagManaged] != managedByGodwit {
 		return nil

@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/snssqs/internal/client"
 )
 
 // Our own tags, in addition to those of a ChannelSpec.
@@ -46,7 +47,7 @@ func (b *Backend) tags(s driver.ChannelSpec, role string) map[string]string {
 func tagsOf(ctx context.Context, c *sqs.Client, q *queue) (map[string]string, error) {
 	out, err := c.ListQueueTags(ctx, &sqs.ListQueueTagsInput{QueueUrl: &q.url})
 	if err != nil {
-		return nil, fmt.Errorf("queue %s: %w", q.name, permission(classify(err), "sqs:ListQueueTags"))
+		return nil, fmt.Errorf("queue %s: %w", q.name, client.Failed(err, "sqs:ListQueueTags"))
 	}
 	return out.Tags, nil
 }
@@ -58,7 +59,7 @@ func tagQueue(ctx context.Context, c *sqs.Client, q *queue, is, wanted map[strin
 		return nil
 	}
 	if _, err := c.TagQueue(ctx, &sqs.TagQueueInput{QueueUrl: &q.url, Tags: differ}); err != nil {
-		return fmt.Errorf("queue %s: %w", q.name, permission(classify(err), "sqs:TagQueue"))
+		return fmt.Errorf("queue %s: %w", q.name, client.Failed(err, "sqs:TagQueue"))
 	}
 	return nil
 }
@@ -75,7 +76,7 @@ func tagTopic(ctx context.Context, c *sns.Client, t *topic, is, wanted map[strin
 		in.Tags = append(in.Tags, types.Tag{Key: &key, Value: &value})
 	}
 	if _, err := c.TagResource(ctx, in); err != nil {
-		return fmt.Errorf("topic %s: %w", t.name, permission(classify(err), "sns:TagResource"))
+		return fmt.Errorf("topic %s: %w", t.name, client.Failed(err, "sns:TagResource"))
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sns/types"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/snssqs/internal/client"
 )
 
 // defaultTopicBytes is the size that SNS accepts for a message, and for a batch, unless the topic allows more.
@@ -46,7 +47,7 @@ func (b *Backend) topicOf(ctx context.Context, ch driver.Channel) (*topic, error
 	for _, name := range []driver.Channel{ch, exchange(ch)} {
 		if r, ok := b.mapped(name); ok && r.Topic != "" {
 			if ordered := strings.HasSuffix(r.Topic, fifoSuffix); ordered != ch.Ordered {
-				return nil, permanent("channel %s: topic %s is %s, and Ordered is %v", ch, r.Topic,
+				return nil, client.Permanent("channel %s: topic %s is %s, and Ordered is %v", ch, r.Topic,
 					kindOfQueue(ordered), ch.Ordered)
 			}
 			t, err := b.foreignTopic(ctx, r)
@@ -72,9 +73,9 @@ func (b *Backend) topicNamed(ctx context.Context, name string) (*topic, error) {
 }
 
 func (b *Backend) loadTopic(ctx context.Context, t *topic) (*topic, error) {
-	out, err := b.sns.GetTopicAttributes(ctx, &sns.GetTopicAttributesInput{TopicArn: &t.arn}, t.at())
+	out, err := b.clients.SNS.GetTopicAttributes(ctx, &sns.GetTopicAttributesInput{TopicArn: &t.arn}, t.at())
 	if err != nil {
-		return nil, fmt.Errorf("topic %s: %w", t.name, permission(classify(err), "sns:GetTopicAttributes"))
+		return nil, fmt.Errorf("topic %s: %w", t.name, client.Failed(err, "sns:GetTopicAttributes"))
 	}
 	t.attributes = out.Attributes
 	return t, nil
@@ -182,12 +183,12 @@ func (b *Backend) createTopic(ctx context.Context, name string, s driver.Channel
 	for key, value := range b.tags(s, roleExchange) {
 		in.Tags = append(in.Tags, types.Tag{Key: &key, Value: &value})
 	}
-	out, err := b.sns.CreateTopic(ctx, in)
+	out, err := b.clients.SNS.CreateTopic(ctx, in)
 	if alreadyExists(err) {
 		return b.topicNamed(ctx, name) // another process was first, with other tags or another scope
 	}
 	if err != nil {
-		return nil, fmt.Errorf("create topic %s: %w", name, permission(classify(err), "sns:CreateTopic"))
+		return nil, fmt.Errorf("create topic %s: %w", name, client.Failed(err, "sns:CreateTopic"))
 	}
 	t, err := b.loadTopic(ctx, &topic{name: name, arn: aws.ToString(out.TopicArn)})
 	if err != nil {
@@ -202,7 +203,7 @@ func (b *Backend) secure(ctx context.Context, t *topic) error {
 	if err != nil {
 		return fmt.Errorf("topic %s: %w", t.name, err)
 	}
-	return t.set(ctx, b.sns, map[string]string{"Policy": policy})
+	return t.set(ctx, b.clients.SNS, map[string]string{"Policy": policy})
 }
 
 // declare makes a topic and its tags as a topology says.
@@ -216,12 +217,12 @@ func (t *topic) declare(ctx context.Context, b *Backend, s driver.ChannelSpec) e
 	}
 	wanted, err := topicSettings(s, t)
 	if err == nil {
-		err = t.set(ctx, b.sns, wanted)
+		err = t.set(ctx, b.clients.SNS, wanted)
 	}
 	if err != nil {
 		return err
 	}
-	return tagTopic(ctx, b.sns, t, tags, b.tags(s, roleExchange))
+	return tagTopic(ctx, b.clients.SNS, t, tags, b.tags(s, roleExchange))
 }
 
 // set sets those attributes of a topic that differ.
@@ -235,7 +236,7 @@ func (t *topic) set(ctx context.Context, c *sns.Client, wanted map[string]string
 			TopicArn: &t.arn, AttributeName: &name, AttributeValue: &value,
 		}); err != nil {
 			return fmt.Errorf("topic %s: set its %s: %w", t.name, strings.ToLower(name),
-				permission(classify(err), "sns:SetTopicAttributes"))
+				client.Failed(err, "sns:SetTopicAttributes"))
 		}
 		t.attributes[name] = value
 	}

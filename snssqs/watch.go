@@ -21,7 +21,7 @@ func (r *receiver) watch() {
 	}
 	r.watching.Go(func() {
 		for backoff.Sleep(r.life, checkEvery) == nil {
-			if err := r.check(r.life, spec); err != nil && !over(r.life) {
+			if err := r.check(r.life, spec); err != nil && r.life.Err() == nil {
 				r.b.log.Warn("checking the subscription failed; the check will be repeated", "channel", r.from.String(),
 					"error",
 					err, "in", checkEvery)

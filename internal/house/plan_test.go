@@ -74,7 +74,8 @@ var plan = []room{
 	// The only package that imports kfake.
 	{path: "local/kafkalocal", ours: []string{"driver", "kafka"}, others: []string{franz}},
 	{path: "s3store", ours: []string{"driver"}, others: []string{awsSDK, smithy}},
-	{path: "snssqs", ours: []string{"driver", "internal/..."}, others: []string{awsSDK, smithy}},
+	{path: "snssqs", ours: []string{"driver", "internal/...", "snssqs/internal/..."}, others: []string{awsSDK}},
+	{path: "snssqs/internal/client", ours: []string{"driver"}, others: []string{awsSDK, smithy}},
 
 	{path: "ops", ours: []string{".", "driver", "internal/backoff", "internal/shape"}},
 	{path: "ops/describe", ours: []string{"driver", "ops"}},

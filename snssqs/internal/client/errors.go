@@ -1,7 +1,6 @@
-package snssqs
+package client
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -14,8 +13,8 @@ import (
 	"github.com/godwitmq/godwit/driver"
 )
 
-// classify adds the class to an error of AWS.
-func classify(err error) error {
+// Classify adds the class to an error of AWS.
+func Classify(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -92,21 +91,22 @@ func classOfCode(code string) (driver.Class, bool) {
 	return 0, false
 }
 
-// permanent returns an error that repeating the call cannot help.
-func permanent(format string, args ...any) error {
+// Permanent returns an error that repeating the call cannot help.
+func Permanent(format string, args ...any) error {
 	return &driver.Error{Class: driver.Permanent, Err: fmt.Errorf(format, args...)}
 }
 
-// permission adds the missing permission to the error of a denied call.
-func permission(err error, action string) error {
+// Failed adds the class to the error of a call and, if the call was denied, the permission that it needs.
+func Failed(err error, action string) error {
+	err = Classify(err)
 	if driver.ClassOf(err) != driver.Denied {
 		return err
 	}
 	return fmt.Errorf("%w (it needs permission %s)", err, action)
 }
 
-// entryError returns the error of a batch entry from its code and text.
-func entryError(code, message string, senderFault bool) error {
+// EntryError returns the error of a batch entry from its code and text.
+func EntryError(code, message string, senderFault bool) error {
 	err := &smithy.GenericAPIError{Code: code, Message: message, Fault: smithy.FaultServer}
 	if senderFault {
 		err.Fault = smithy.FaultClient
@@ -122,8 +122,8 @@ func entryError(code, message string, senderFault bool) error {
 	return &driver.Error{Class: class, Err: err}
 }
 
-// lost turns an error which means that a delivery is no longer ours into driver.ErrLost.
-func lost(err error) error {
+// Lost turns an error which means that a delivery is no longer ours into driver.ErrLost.
+func Lost(err error) error {
 	var api smithy.APIError
 	if !errors.As(err, &api) {
 		return err
@@ -150,5 +150,10 @@ func unanswered(op string) error {
 	}
 }
 
-// over reports whether the caller, and not the service, ended a call.
-func over(ctx context.Context) bool { return ctx.Err() != nil }
+// Ignore returns no error if the error is of a class.
+func Ignore(err error, class driver.Class) error {
+	if err != nil && driver.ClassOf(err) == class {
+		return nil
+	}
+	return err
+}

@@ -1,4 +1,4 @@
-package snssqs
+package client
 
 import (
 	"bufio"
@@ -77,7 +77,7 @@ func serve(c net.Conn) {
 }
 
 // lostOf sends n requests and counts the lost answers.
-func (h *hasty) lostOf(t *testing.T, n, size int, c httpClient) (lost int, last error) {
+func (h *hasty) lostOf(t *testing.T, n, size int, c doer) (lost int, last error) {
 	t.Helper()
 	client := sqs.New(sqs.Options{
 		Region: "us-east-1", BaseEndpoint: aws.String("http://" + h.Addr().String()), HTTPClient: c,
@@ -104,10 +104,10 @@ func (h *hasty) lostOf(t *testing.T, n, size int, c httpClient) (lost int, last 
 // arrives; net/http then treats the request as incomplete and closes the connection before the answer is read.
 func TestNoAnswerOfAHastyServerIsLost(t *testing.T) {
 	h := newHasty(t)
-	polls, work := newClients(nil)
+	polls, work := newPools(nil)
 	theirs := &http.Client{Transport: newTransport(1)}
 	const size = 1000
-	for name, c := range map[string]httpClient{"polls": polls, "work": work, "the caller's": withBodies(theirs)} {
+	for name, c := range map[string]doer{"polls": polls, "work": work, "the caller's": withBodies(theirs)} {
 		if lost, err := h.lostOf(t, 200, size, c); lost > 0 {
 			t.Errorf("%s: %d of 200 answers lost: %v", name, lost, err)
 		}
@@ -135,9 +135,9 @@ func TestAnswersAreBounded(t *testing.T) {
 		return func(r *http.Request) { r.Header.Set("X-Amz-Target", "AmazonSQS."+action) }
 	}
 	publish := func(r *http.Request) { r.Header.Set("Content-Type", "application/x-www-form-urlencoded") }
-	clients := map[string]func(http.RoundTripper) httpClient{
-		"ours":         func(rt http.RoundTripper) httpClient { polls, _ := newClients(rt); return polls },
-		"the caller's": func(rt http.RoundTripper) httpClient { return withBodies(&http.Client{Transport: rt}) },
+	clients := map[string]func(http.RoundTripper) doer{
+		"ours":         func(rt http.RoundTripper) doer { polls, _ := newPools(rt); return polls },
+		"the caller's": func(rt http.RoundTripper) doer { return withBodies(&http.Client{Transport: rt}) },
 	}
 	for name, c := range map[string]struct {
 		body  string
@@ -167,7 +167,7 @@ func TestAnswersAreBounded(t *testing.T) {
 					_ = answer.Body.Close()
 				}
 				says := fmt.Sprintf("larger than %d KiB", c.most>>10)
-				if driver.ClassOf(classify(err)) != driver.Permanent || !strings.Contains(err.Error(), says) ||
+				if driver.ClassOf(Classify(err)) != driver.Permanent || !strings.Contains(err.Error(), says) ||
 					e.read > most {
 					t.Errorf("%s, %s, length %d: %d bytes read, error %v", name, whose, length, e.read, err)
 				}
@@ -178,7 +178,7 @@ func TestAnswersAreBounded(t *testing.T) {
 
 // Open polls, which hold a connection each, never make a delete wait for a connection.
 func TestPollsHaveConnectionsOfTheirOwn(t *testing.T) {
-	polls, work := newClients(nil)
+	polls, work := newPools(nil)
 	p, w := polls.Transport.(inMemory).next.(*http.Transport), work.Transport.(inMemory).next.(*http.Transport)
 	if p == w {
 		t.Fatal("polls and work share their connections")

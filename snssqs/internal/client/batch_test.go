@@ -1,4 +1,4 @@
-package snssqs
+package client
 
 import (
 	"errors"
@@ -11,19 +11,19 @@ import (
 
 func TestAnswersMentionEveryEntry(t *testing.T) {
 	id := func(s string) *string { return &s }
-	a := newAnswers("send", 4)
+	a := NewBatch("send", 4)
 	for _, s := range []string{"0", "7", "-1", "01", "x", ""} { // of these, one is ours
-		a.successful(id(s))
+		a.Successful(id(s))
 	}
-	a.successful(nil)
-	a.failedAll([]types.BatchResultErrorEntry{
+	a.Successful(nil)
+	a.FailedAll([]types.BatchResultErrorEntry{
 		{Id: id("1"), Code: id("InvalidMessageContents"), SenderFault: true},
 		{Id: id("2"), Code: id("InternalError")},
 		{Id: id("9"), Code: id("x")},
 	})
 	var batch *driver.BatchError
-	if !errors.As(a.err(), &batch) || len(batch.Errs) != 3 {
-		t.Fatalf("the answer is %v, want three failures", a.err())
+	if !errors.As(a.Err(), &batch) || len(batch.Errs) != 3 {
+		t.Fatalf("the answer is %v, want three failures", a.Err())
 	}
 	for i, want := range map[int]driver.Class{1: driver.Permanent, 2: driver.Transient, 3: driver.Transient} {
 		if got := driver.ClassOf(batch.Errs[i]); batch.Errs[i] == nil || got != want {
@@ -33,16 +33,16 @@ func TestAnswersMentionEveryEntry(t *testing.T) {
 }
 
 func TestAnswersThatAreGood(t *testing.T) {
-	a := newAnswers("send", 2)
-	a.successful(entryID(1))
-	a.successful(entryID(0))
-	if err := a.err(); err != nil {
+	a := NewBatch("send", 2)
+	a.Successful(EntryID(1))
+	a.Successful(EntryID(0))
+	if err := a.Err(); err != nil {
 		t.Error(err)
 	}
-	both := newAnswers("send", 1)
-	both.successful(entryID(0))
-	both.failed(entryID(0), errors.New("no"))
-	if both.err() == nil {
+	both := NewBatch("send", 1)
+	both.Successful(EntryID(0))
+	both.Failed(EntryID(0), errors.New("no"))
+	if both.Err() == nil {
 		t.Error("an entry that is in both lists counts as sent")
 	}
 }

@@ -1,4 +1,4 @@
-package snssqs
+package client
 
 import (
 	"errors"
@@ -55,7 +55,7 @@ func (a answer) ask(t *testing.T, service string) error {
 		_, err = sns.NewFromConfig(conf).Publish(t.Context(),
 			&sns.PublishInput{TopicArn: aws.String("arn:aws:sns:us-east-1:0:t"), Message: aws.String("x")})
 	}
-	return classify(err)
+	return Classify(err)
 }
 
 // inJSON and inXML return an error code as SQS and as SNS send it.
@@ -147,7 +147,7 @@ func TestErrorsAreClassified(t *testing.T) {
 // A request that is invalid before it is sent will be invalid when repeated.
 func TestARequestThatCannotLeave(t *testing.T) {
 	_, err := sqs.New(sqs.Options{Region: "us-east-1"}).SendMessage(t.Context(), &sqs.SendMessageInput{})
-	if got := driver.ClassOf(classify(err)); err == nil || got != driver.Permanent {
+	if got := driver.ClassOf(Classify(err)); err == nil || got != driver.Permanent {
 		t.Errorf("%v is of class %s, want permanent", err, got)
 	}
 }
@@ -155,7 +155,7 @@ func TestARequestThatCannotLeave(t *testing.T) {
 func TestTheServicesErrorStaysReachable(t *testing.T) {
 	err := inJSON(400, "QueueDoesNotExist", "AWS.SimpleQueueService.NonExistentQueue").ask(t, "sqs")
 	var api interface{ ErrorCode() string }
-	if !errors.As(err, &api) || !strings.Contains(api.ErrorCode(), "Queue") || classify(err) != err {
+	if !errors.As(err, &api) || !strings.Contains(api.ErrorCode(), "Queue") || Classify(err) != err {
 		t.Errorf("%v: %v", err, api)
 	}
 }

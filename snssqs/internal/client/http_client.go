@@ -1,4 +1,4 @@
-package snssqs
+package client
 
 import (
 	"bytes"
@@ -19,14 +19,14 @@ const (
 	workConnections = 512
 	// maxAnswer is the size of ten messages of the largest size, as JSON that writes each character as \u0000, plus a
 	// mebibyte for receipt handles and attributes.
-	maxAnswer = maxBatch*defaultMaxBytes*6 + 1<<20
+	maxAnswer = MaxBatch*MaxBytes*6 + 1<<20
 	// maxShortAnswer is the size of an answer about ten entries without a body, with long texts of errors.
 	maxShortAnswer = 64 << 10
 )
 
-// newClients returns one HTTP client for long polls and one for other calls, so that a delete never waits for a
+// newPools returns one HTTP client for long polls and one for other calls, so that a delete never waits for a
 // connection that open polls hold. A transport of the caller is used by both.
-func newClients(given http.RoundTripper) (polls, work *http.Client) {
+func newPools(given http.RoundTripper) (polls, work *http.Client) {
 	if given != nil {
 		c := &http.Client{Transport: inMemory{given}}
 		return c, c
@@ -96,13 +96,13 @@ func readBody(body io.Reader, length int64) ([]byte, error) {
 	return all, nil
 }
 
-// httpClient is the interface that the SDK needs.
-type httpClient interface {
+// doer is the interface that the SDK needs.
+type doer interface {
 	Do(*http.Request) (*http.Response, error)
 }
 
 // foreignClient does the same as inMemory for a client of the caller.
-type foreignClient struct{ next httpClient }
+type foreignClient struct{ next doer }
 
 func (c foreignClient) Do(req *http.Request) (*http.Response, error) {
 	out, err := withBodyInMemory(req)
@@ -173,12 +173,12 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 }
 
 func tooMuch(most int64) error {
-	return permanent("the answer is larger than %d KiB, which one of SQS or SNS to this call never is: see to it that the "+
+	return Permanent("the answer is larger than %d KiB, which one of SQS or SNS to this call never is: see to it that the "+
 		"endpoint is SQS, or a server like it", most>>10)
 }
 
 // withBodies wraps a client of the caller.
-func withBodies(c httpClient) httpClient {
+func withBodies(c doer) doer {
 	if own, ok := c.(*http.Client); ok {
 		if _, ok := own.Transport.(inMemory); ok {
 			return c
