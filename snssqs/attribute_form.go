@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/snssqs/internal/wire"
 )
 
 // HeaderForm says how the headers of a message travel.
@@ -24,12 +25,6 @@ type Attributes struct {
 	// RoutingKey is the attribute with the routing key, which filters check. Set it if other producers use an attribute
 	// of another name; the filter policies of subscriptions that Godwit creates use it, too. "": routing_key.
 	RoutingKey string
-}
-
-// attributeForm is Attributes of one destination, without defaults.
-type attributeForm struct {
-	native  bool
-	routing string
 }
 
 // checkAttributes refuses settings that cannot be right.
@@ -53,38 +48,33 @@ func (a Attributes) check(field string) error {
 	if a.Headers > HeadersPacked {
 		return fmt.Errorf("snssqs: %s.Headers is %d: use one of the constants", field, a.Headers)
 	}
-	if a.RoutingKey != "" && (!legalAttribute(a.RoutingKey) || reserved(a.RoutingKey)) {
+	if a.RoutingKey != "" && !wire.LegalAttribute(a.RoutingKey) {
 		return fmt.Errorf("snssqs: %s.RoutingKey is %q: it must be the name of a message attribute (letters, digits, '_', "+
-			"'-' and '.'), and none that AWS or Godwit uses itself, as %q", field, a.RoutingKey, envelopeAttribute)
+			"'-' and '.'), and none that AWS or Godwit uses itself, as %q", field, a.RoutingKey, wire.EnvelopeAttribute)
 	}
 	return nil
 }
 
 // form returns the attributes of messages to a channel: those of the channel itself, then those of its exchange, then
 // those of all.
-func (b *Backend) form(to driver.Channel) attributeForm {
+func (b *Backend) form(to driver.Channel) wire.Form {
 	to.DeadLetter = false
 	_, mapped := b.mapped(to)
-	f := attributeForm{native: mapped}
+	f := wire.Form{Native: mapped}
 	var headers HeaderForm
 	for _, a := range []Attributes{b.attributesOf[to.String()], b.attributesOf[exchange(to).String()], b.attributes} {
 		if headers == HeadersDefault {
 			headers = a.Headers
 		}
-		if f.routing == "" {
-			f.routing = a.RoutingKey
+		if f.Routing == "" {
+			f.Routing = a.RoutingKey
 		}
 	}
 	if headers != HeadersDefault {
-		f.native = headers == HeadersNative
+		f.Native = headers == HeadersNative
 	}
-	if f.routing == "" {
-		f.routing = routingAttribute
+	if f.Routing == "" {
+		f.Routing = wire.RoutingAttribute
 	}
 	return f
-}
-
-// legalAttribute reports whether SQS and SNS accept a name for an attribute.
-func legalAttribute(name string) bool {
-	return checkAttribute(driver.RawHeader{Name: name, Type: stringType, Value: []byte("x")}, true) == nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/snssqs/internal/client"
+	"github.com/godwitmq/godwit/snssqs/internal/trust"
 )
 
 // Backend is a driver.Backend, driver.Provisioner, driver.Finder, driver.Inspector and driver.Operator on Amazon SNS
@@ -66,7 +67,7 @@ func Open(ctx context.Context, o *Options) (*Backend, error) {
 	}
 	b.account = &account{region: clients.Region, sts: clients.STS}
 	if opts.CheckSignatures {
-		b.envelopes.signatures = newSignatures(clients.HTTP, clients.SNS.Options().BaseEndpoint)
+		b.envelopes.signatures = trust.NewSignatures(clients.HTTP, clients.SNS.Options().BaseEndpoint)
 	}
 	return b, nil
 }

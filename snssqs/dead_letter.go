@@ -2,26 +2,12 @@ package snssqs
 
 import (
 	"context"
-	"maps"
-	"slices"
-	"strings"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/godwitmq/godwit/driver"
-	"github.com/godwitmq/godwit/internal/claim"
-	"github.com/godwitmq/godwit/internal/envelope"
 	"github.com/godwitmq/godwit/snssqs/internal/client"
-)
-
-const (
-	// maxAttributes is the most message attributes that SQS accepts.
-	maxAttributes = 10
-	// shortError is the length to which an error's text is cut if the copy of a large message has no room for more.
-	shortError = 100
-	// traceHeader is the only system attribute that a sender may set.
-	traceHeader = "AWSTraceHeader"
+	"github.com/godwitmq/godwit/snssqs/internal/wire"
 )
 
 // copyRejected copies rejected messages to the dead letters and returns those that have a copy. A message that was
@@ -31,7 +17,7 @@ func (r *receiver) copyRejected(ctx context.Context, batch []driver.Settlement, 
 ) (stand []int) {
 	var open []int
 	for _, i := range which {
-		if batch[i].Handle.Ref.(*message).copied.Load() {
+		if batch[i].Handle.Ref.(*wire.Message).Copied.Load() {
 			stand = append(stand, i)
 		} else {
 			open = append(open, i)
@@ -49,32 +35,21 @@ func (r *receiver) copyRejected(ctx context.Context, batch []driver.Settlement, 
 	}
 	entries := make([]types.SendMessageBatchRequestEntry, len(open))
 	for k, i := range open {
-		entries[k] = r.deadLetterCopy(batch[i].Handle.Ref.(*message), batch[i].Death, q.maxBytes())
+		entries[k] = r.DeadLetter(batch[i].Handle.Ref.(*wire.Message), batch[i].Death, q.maxBytes())
 	}
 	for first := 0; first < len(open); {
-		n := fitting(entries[first:], client.MaxBytes)
+		n := wire.Fitting(entries[first:], client.MaxBytes)
 		some := open[first : first+n]
 		client.Collect(errs, some, r.copyOut(ctx, q, entries[first:first+n]))
 		for _, i := range some {
 			if errs[i] == nil {
-				batch[i].Handle.Ref.(*message).copied.Store(true)
+				batch[i].Handle.Ref.(*wire.Message).Copied.Store(true)
 				stand = append(stand, i)
 			}
 		}
 		first += n
 	}
 	return stand
-}
-
-// fitting returns how many entries fit into one request: at least one, and together no larger than SQS accepts.
-func fitting(entries []types.SendMessageBatchRequestEntry, room int) int {
-	n := 1
-	for room -= entrySize(&entries[0]); n < len(entries); n++ {
-		if room -= entrySize(&entries[n]); room < 0 {
-			break
-		}
-	}
-	return n
 }
 
 // copyOut sends copies to the dead letters. If the dead-letter queue is missing, it is created again, once.
@@ -93,125 +68,11 @@ func (r *receiver) copyOut(ctx context.Context, q *queue, entries []types.SendMe
 	return err
 }
 
-// deadLetterCopy returns the copy of a message for the dead letters: body and attributes as received, plus the reasons.
-// If the message is so large that the reasons do not fit, they are shortened or left out, because the copy matters
-// more.
-func (r *receiver) deadLetterCopy(m *message, death *driver.Death, room int) types.SendMessageBatchRequestEntry {
-	e := types.SendMessageBatchRequestEntry{MessageBody: m.text()}
-	if group, ok := m.Attributes["MessageGroupId"]; ok {
-		e.MessageGroupId = &group
-	}
-	if r.from.Ordered {
-		// Derived from the service's own id. The original de-duplication id would make the copy a duplicate.
-		id := "dlq-" + aws.ToString(m.MessageId)
-		e.MessageDeduplicationId = &id
-	}
-	if trace, ok := m.Attributes[traceHeader]; ok {
-		e.MessageSystemAttributes = traced(trace)
-	}
-	d := r.deathOf(m, death)
-	for _, text := range []string{d.Error, strings.ToValidUTF8(d.Error[:min(len(d.Error), shortError)], ""), ""} {
-		d.Error = text
-		if e.MessageAttributes = deadLetterAttributes(m, *e.MessageBody, d, r.routing); entrySize(&e) <= room {
-			return e
-		}
-	}
-	e.MessageAttributes = m.MessageAttributes
-	return e
-}
-
-// traced is the system attributes with a trace header.
-func traced(trace string) map[string]types.MessageSystemAttributeValue {
-	kind := stringType
-	return map[string]types.MessageSystemAttributeValue{traceHeader: {DataType: &kind, StringValue: &trace}}
-}
-
-func (r *receiver) deathOf(m *message, death *driver.Death) envelope.Death {
-	d := envelope.Death{ID: aws.ToString(m.MessageId), OrderKey: m.key}
-	if death != nil {
-		d.Error, d.Kind, d.Consumer, d.Channel = death.Error, death.Kind, death.Consumer, death.Channel
-		d.Attempts, d.First, d.Last = death.Attempts, death.First, death.Last
-	}
-	return d
-}
-
-// deadLetterAttributes returns the attributes of a message with its Death in the envelope. If a foreign message has no
-// room for one more attribute, or has one of the envelope's name, that is packed into the envelope with its type: a
-// consumer sees it as a header, as the others, and Forward makes it an attribute again.
-func deadLetterAttributes(m *message, body string, d envelope.Death,
-	routing string,
-) map[string]types.MessageAttributeValue {
-	attributes := make(map[string]types.MessageAttributeValue, len(m.MessageAttributes)+1)
-	maps.Copy(attributes, m.MessageAttributes)
-	text := attributeText(attributes[envelopeAttribute])
-	var out []envelope.Packed
-	if own, ok := attributes[envelopeAttribute]; ok && (aws.ToString(own.DataType) != stringType ||
-		!envelope.Is(text)) {
-		out, text = append(out, packedAttribute(envelopeAttribute, own)), ""
-	}
-	if _, ok := notificationOf(body); ok && len(attributes) == 0 {
-		text = envelope.Envelope{Version: envelope.Version, Wrapped: true}.String()
-	}
-	delete(attributes, envelopeAttribute)
-	if surplus := len(attributes) + 1 - maxAttributes; surplus > 0 {
-		out = append(out, moveOut(attributes, surplus, routing)...)
-	}
-	text = envelope.Pack(envelope.AddDeath(text, d), out)
-	kind := stringType
-	attributes[envelopeAttribute] = types.MessageAttributeValue{DataType: &kind, StringValue: &text}
-	return attributes
-}
-
-// moveOut removes n attributes and returns them: first plain strings, and none that other programs read.
-func moveOut(attributes map[string]types.MessageAttributeValue, n int, routing string) []envelope.Packed {
-	rank := func(name string) int {
-		switch {
-		case name == routing, name == claim.SizeAttribute, name == claim.OldSizeAttribute:
-			return 2
-		case aws.ToString(attributes[name].DataType) != stringType:
-			return 1
-		}
-		return 0
-	}
-	names := make([]string, 0, len(attributes))
-	for name := range attributes {
-		names = append(names, name)
-	}
-	slices.SortFunc(names, func(a, b string) int {
-		if x, y := rank(a), rank(b); x != y {
-			return x - y
-		}
-		return strings.Compare(a, b)
-	})
-	out := make([]envelope.Packed, 0, n)
-	for _, name := range names[:n] {
-		out = append(out, packedAttribute(name, attributes[name]))
-		delete(attributes, name)
-	}
-	return out
-}
-
-func packedAttribute(name string, a types.MessageAttributeValue) envelope.Packed {
-	return envelope.Packed{
-		Name: name, Type: aws.ToString(a.DataType), Text: aws.ToString(a.StringValue),
-		Binary: a.BinaryValue,
-	}
-}
-
-// entrySize returns the size of an entry as SQS counts it.
-func entrySize(e *types.SendMessageBatchRequestEntry) int {
-	n := len(aws.ToString(e.MessageBody))
-	for name, a := range e.MessageAttributes {
-		n += len(name) + len(aws.ToString(a.DataType)) + len(aws.ToString(a.StringValue)) + len(a.BinaryValue)
-	}
-	return n
-}
-
 // deadLetters returns the queue for rejected messages. If it is missing, it is created again, provided that the
 // consumer of this process may provision it.
 func (r *receiver) deadLetters(ctx context.Context) (*queue, error) {
-	if r.from.DeadLetter {
-		return nil, client.Permanent("channel %s has no dead letters of its own", r.from)
+	if r.From.DeadLetter {
+		return nil, client.Permanent("channel %s has no dead letters of its own", r.From)
 	}
 	q, err := r.b.known(ctx, r.dead())
 	spec, ours := r.provisions()
@@ -226,7 +87,7 @@ func (r *receiver) deadLetters(ctx context.Context) (*queue, error) {
 }
 
 func (r *receiver) dead() driver.Channel {
-	ch := r.from
+	ch := r.From
 	ch.DeadLetter = true
 	return ch
 }

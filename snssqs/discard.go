@@ -7,15 +7,16 @@ import (
 
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/snssqs/internal/client"
+	"github.com/godwitmq/godwit/snssqs/internal/wire"
 )
 
 // discards are the messages of one receive that are deleted instead of returned, each with the reason.
 type discards struct {
-	ms      []*message
+	ms      []*wire.Message
 	reasons []driver.DiscardReason
 }
 
-func (d *discards) add(m *message, why driver.DiscardReason) {
+func (d *discards) add(m *wire.Message, why driver.DiscardReason) {
 	d.ms, d.reasons = append(d.ms, m), append(d.reasons, why)
 }
 

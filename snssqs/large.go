@@ -1,23 +1,18 @@
 package snssqs
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/internal/claim"
+	"github.com/godwitmq/godwit/snssqs/internal/wire"
 )
 
 const (
 	// defaultAbove is the threshold of Amazon's extended clients: a message of 262,144 bytes is sent as it is.
 	defaultAbove = 256 << 10
-	// pointerRoom is more than a pointer has bytes, unless the store's prefix is very long.
-	pointerRoom = 600
-	// longestStay is how long a message can be in a queue and then in the dead letters.
-	longestStay = 2 * maxRetention
 )
 
 // PointerFormat is how a message points to its body in a store. It matters only for the programs that read it with
@@ -69,10 +64,10 @@ func newApart(o *Options) (apart, error) {
 		}
 		return a, nil
 	}
-	if keeps := o.Store.Lifetime(); keeps > 0 && keeps < longestStay {
+	if keeps := o.Store.Lifetime(); keeps > 0 && keeps < wire.LongestStay {
 		return a, fmt.Errorf("snssqs: Options.Store deletes objects after %d days, and a message can stay for %d days in its "+
 			"queue and the dead letters together: raise s3store.Options.Lifetime", keeps/(24*time.Hour),
-			longestStay/(24*time.Hour))
+			wire.LongestStay/(24*time.Hour))
 	}
 	errs := []error{o.Large.check("Options.Large")}
 	for channel, l := range o.LargeOf {
@@ -112,35 +107,23 @@ func (l Large) or(all Large) Large {
 	return l
 }
 
-// uploads says how a sender sends large bodies.
-type uploads struct {
-	store  driver.Store
-	folder string
-	above  int
-	format claim.Format
-	zip    bool // bodies are compressed
-}
-
 // uploads is for a sender to a channel whose service accepts messages of limit bytes; nil: there is no store.
-func (b *Backend) uploads(to driver.Channel, limit int) *uploads {
+func (b *Backend) uploads(to driver.Channel, limit int) *wire.Uploads {
 	if b.apart.store == nil {
 		return nil
 	}
 	of := to
 	of.DeadLetter = false
 	l := b.apart.of[of.String()].or(b.apart.all).or(Large{Above: defaultAbove, Pointers: PointerCurrent})
-	return &uploads{
-		store: b.apart.store, folder: b.namespace.folder(to), above: min(max(l.Above, 0), limit),
-		format: claim.Format(l.Pointers - PointerCurrent), zip: l.Compression == CompressionZstd,
+	return &wire.Uploads{
+		Store: b.apart.store, Folder: b.namespace.folder(to), Above: min(max(l.Above, 0), limit),
+		Format: claim.Format(l.Pointers - PointerCurrent), Zip: l.Compression == CompressionZstd,
 	}
 }
 
-// topicFolder begins the folders of bodies that several queues read.
-const topicFolder = "topics"
-
 // folder is where the bodies of a channel's messages are.
 func (ns namespace) folder(ch driver.Channel) string {
-	folder := topicFolder + "/" + ch.Exchange
+	folder := wire.TopicFolder + "/" + ch.Exchange
 	if ch.Queue != "" {
 		ch.Ordered = false
 		name, _ := namespace("").queue(ch) // the channel was opened, so its name is legal
@@ -150,23 +133,4 @@ func (ns namespace) folder(ch driver.Channel) string {
 		folder = string(ns) + "/" + folder
 	}
 	return folder
-}
-
-// mine reports whether the body of a message goes to the store, whatever its attributes are.
-func (u *uploads) mine(m *driver.Message) bool {
-	return u != nil && (m.Reader != nil || len(m.Body) > u.above)
-}
-
-// put writes the body of a message to the store, and makes the message a pointer to it.
-func (u *uploads) put(ctx context.Context, w *wire, m *driver.Message, ordered bool) error {
-	id := newDedup(m)
-	p, err := claim.Write(ctx, u.store, u.folder, m, u.zip, &id)
-	if err != nil {
-		return err
-	}
-	w.body, w.sizeName, w.size = p.Text(u.format), u.format.Attribute(), strconv.FormatInt(p.Size, 10)
-	if ordered {
-		w.dedup = id.id()
-	}
-	return nil
 }

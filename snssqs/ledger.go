@@ -6,6 +6,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/snssqs/internal/wire"
 )
 
 // ledgerSize bounds the number of finished messages that a receiver remembers: several minutes of a busy one.
@@ -15,7 +16,7 @@ const ledgerSize = 10_000
 // taken for finished ones, and deleted.
 type fingerprint struct{ id, sent, md5 string }
 
-func (m *message) fingerprint() fingerprint {
+func fingerprintOf(m *wire.Message) fingerprint {
 	return fingerprint{aws.ToString(m.MessageId), m.Attributes["SentTimestamp"], aws.ToString(m.MD5OfBody)}
 }
 
@@ -40,8 +41,8 @@ type finishedMessage struct {
 
 // note remembers a message, and whether a copy of it has its body. A message without an id cannot be told from
 // others and is not remembered.
-func (l *ledger) note(m *message, copied bool) {
-	f := m.fingerprint()
+func (l *ledger) note(m *wire.Message, copied bool) {
+	f := fingerprintOf(m)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if _, known := l.known[f]; known || f.id == "" {
@@ -51,8 +52,8 @@ func (l *ledger) note(m *message, copied bool) {
 		l.known, l.bodies = map[fingerprint]bool{}, map[driver.Location]struct{}{}
 	}
 	one := finishedMessage{fingerprint: f}
-	if m.pointer != nil && m.pointer.Ours() && !copied { // another program may send one body several times
-		one.body = m.pointer.At
+	if m.Pointer != nil && m.Pointer.Ours() && !copied { // another program may send one body several times
+		one.body = m.Pointer.At
 		l.bodies[one.body] = struct{}{}
 	}
 	l.known[f] = copied
@@ -69,11 +70,11 @@ func (l *ledger) note(m *message, copied bool) {
 
 // has reports whether a message is known, or another one with the same body, and whether it was copied to the dead
 // letters.
-func (l *ledger) has(m *message) (known, copied bool) {
+func (l *ledger) has(m *wire.Message) (known, copied bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if copied, known = l.known[m.fingerprint()]; !known && m.pointer != nil {
-		_, known = l.bodies[m.pointer.At]
+	if copied, known = l.known[fingerprintOf(m)]; !known && m.Pointer != nil {
+		_, known = l.bodies[m.Pointer.At]
 	}
 	return known, copied
 }

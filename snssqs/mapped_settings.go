@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/snssqs/internal/wire"
 )
 
 // shortestLease is the shortest lease that a consumer can renew in time.
@@ -26,7 +27,7 @@ func (q *queue) lease() time.Duration {
 
 // seconds is the value of an attribute that counts seconds.
 func (q *queue) seconds(name types.QueueAttributeName) time.Duration {
-	return time.Duration(number(q.attributes[string(name)])) * time.Second
+	return time.Duration(wire.Number(q.attributes[string(name)])) * time.Second
 }
 
 // warnDifferent logs once where a mapped queue differs from what a consumer's options ask for. The queue stays as it

@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/snssqs/internal/wire"
 )
 
 // The systems of addresses, as OpenTelemetry names them.
@@ -34,29 +35,29 @@ type Message struct {
 }
 
 // TraceHeader is the trace header of AWS X-Ray that the message has; "": it has none.
-func (m *Message) TraceHeader() string { return m.Attributes[traceHeader] }
+func (m *Message) TraceHeader() string { return m.Attributes[wire.TraceHeader] }
 
 // As implements driver.Native: it knows *Message, *types.Message of the SDK as it was received, and *driver.Provenance.
 func (r *receiver) As(h driver.Handle, to any) bool {
-	m, ok := h.Ref.(*message)
+	m, ok := h.Ref.(*wire.Message)
 	if !ok {
 		return false
 	}
 	switch to := to.(type) {
 	case *driver.Provenance:
-		*to = driver.Provenance{Trace: m.Attributes[traceHeader]}
+		*to = driver.Provenance{Trace: m.Attributes[wire.TraceHeader]}
 	case *Message:
 		*to = Message{
 			Queue: r.queue.name, Attributes: maps.Clone(m.Attributes),
 			MessageAttributes: maps.Clone(m.MessageAttributes),
 		}
-		if m.came != nil {
-			to.Topic, to.Subject = m.came.TopicArn, aws.ToString(m.came.Subject)
-			to.Published, _ = time.Parse(time.RFC3339, m.came.Timestamp) // zero if it is not SNS's
+		if m.Came != nil {
+			to.Topic, to.Subject = m.Came.TopicArn, aws.ToString(m.Came.Subject)
+			to.Published, _ = time.Parse(time.RFC3339, m.Came.Timestamp) // zero if it is not SNS's
 		}
 	case *types.Message:
 		*to = m.Message
-		to.Body = m.text()
+		to.Body = m.Text()
 		to.Attributes = maps.Clone(m.Attributes)
 		to.MessageAttributes = maps.Clone(m.MessageAttributes)
 	default:

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/snssqs/internal/wire"
 )
 
 const (
@@ -45,11 +46,11 @@ func (b *Backend) newObjects(from driver.Channel) *objects {
 }
 
 // of adds the object of a message that was deleted, if nothing else points to it.
-func (o *objects) of(m *message, to []driver.Location) []driver.Location {
-	if o == nil || m.pointer == nil || !m.pointer.alone {
+func (o *objects) of(m *wire.Message, to []driver.Location) []driver.Location {
+	if o == nil || m.Pointer == nil || !m.Pointer.Alone {
 		return to
 	}
-	return append(to, m.pointer.At)
+	return append(to, m.Pointer.At)
 }
 
 // remove deletes objects.

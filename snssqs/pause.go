@@ -140,5 +140,5 @@ func (r *receiver) denied(ctx context.Context, err error) error {
 		return err
 	}
 	return &driver.Error{Class: driver.Transient, Err: fmt.Errorf("%w: the policy of queue %s has the statement %s: "+
-		"end it with `godwit resume %s`", driver.ErrPaused, q.name, sidPause, r.from)}
+		"end it with `godwit resume %s`", driver.ErrPaused, q.name, sidPause, r.From)}
 }

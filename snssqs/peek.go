@@ -12,10 +12,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/snssqs/internal/client"
+	"github.com/godwitmq/godwit/snssqs/internal/wire"
 )
 
 // peekPage is how many messages are requested at once: they may have a megabyte each.
@@ -40,12 +42,14 @@ func (b *Backend) Peek(
 	if err != nil {
 		return nil, err
 	}
-	trust, err := b.queueTrusts(ctx, ch, q)
+	trusted, err := b.queueTrusts(ctx, ch, q)
 	if err != nil {
 		return nil, err
 	}
 	p := &peek{
-		r: &receiver{b: b, from: ch, trust: trust, routing: b.form(ch).routing}, from: from, most: most,
+		http:    b.clients.SQS.Options().HTTPClient,
+		decoder: wire.Decoder{From: ch, Trusted: trusted, Routing: b.form(ch).Routing, Store: b.apart.store},
+		from:    from, most: most,
 		page: strings.TrimSuffix(*base, "/") + "/_localaws/queues/" + url.PathEscape(cmp.Or(q.arn(), q.name)) +
 			"/messages",
 	}
@@ -68,10 +72,11 @@ func cannotPeek() error {
 
 // peek looks at the messages of one queue.
 type peek struct {
-	r    *receiver // decodes messages, and receives none
-	page string    // the address of the list
-	from driver.PeekFrom
-	most int
+	http    sqs.HTTPClient
+	decoder wire.Decoder
+	page    string // the address of the list
+	from    driver.PeekFrom
+	most    int
 
 	begun bool // the message was seen with which it begins
 	found []driver.Peeked
@@ -85,7 +90,7 @@ func (p *peek) run(ctx context.Context) error {
 			return err
 		}
 		for i := range some.Messages {
-			if p.add(&some.Messages[i]); !p.from.Last && len(p.found) == p.most {
+			if p.add(ctx, &some.Messages[i]); !p.from.Last && len(p.found) == p.most {
 				return nil
 			}
 		}
@@ -96,15 +101,15 @@ func (p *peek) run(ctx context.Context) error {
 }
 
 // add adds a message, if it is selected.
-func (p *peek) add(l *listed) {
+func (p *peek) add(ctx context.Context, l *listed) {
 	p.begun = p.begun || l.ID == p.from.ID || p.from.ID == ""
 	if !p.begun || l.Sent.Before(p.from.Time) || p.most <= 0 {
 		return
 	}
-	m := &message{Message: l.message()}
-	one := driver.Peeked{Raw: m.raw()}
-	p.r.decode(m, &one.Delivery)
-	if len(p.found) == p.most { // the last ones are wanted
+	m := &wire.Message{Message: l.message()}
+	one := driver.Peeked{Raw: m.Raw()}
+	_ = p.decoder.Decode(ctx, m, &one.Delivery) // no MD5 and no signature is checked here
+	if len(p.found) == p.most {                 // the last ones are wanted
 		p.found = append(p.found[:0], p.found[1:]...)
 	}
 	p.found = append(p.found, one)
@@ -133,7 +138,7 @@ func (l *listed) message() types.Message {
 		"ApproximateReceiveCount": strconv.Itoa(l.ReceiveCount),
 	}}
 	for name, value := range map[string]string{
-		"MessageGroupId": l.Group, traceHeader: l.Trace, "DeadLetterQueueSourceArn": l.DeadLetterOf,
+		"MessageGroupId": l.Group, wire.TraceHeader: l.Trace, "DeadLetterQueueSourceArn": l.DeadLetterOf,
 	} {
 		if value != "" {
 			m.Attributes[name] = value
@@ -144,7 +149,7 @@ func (l *listed) message() types.Message {
 	}
 	for name, a := range l.MessageAttributes {
 		v := types.MessageAttributeValue{DataType: &a.Type, StringValue: &a.Text}
-		if binary(a.Type) {
+		if wire.Binary(a.Type) {
 			v.StringValue, v.BinaryValue = nil, a.Binary
 		}
 		m.MessageAttributes[name] = v
@@ -165,7 +170,7 @@ func (p *peek) list(ctx context.Context, after string) (some page, err error) {
 	if err != nil {
 		return some, client.Permanent("the endpoint of SQS is no address: %v", err)
 	}
-	answer, err := p.r.b.clients.SQS.Options().HTTPClient.Do(req)
+	answer, err := p.http.Do(req)
 	if err != nil {
 		return some, &driver.Error{Class: driver.Transient, Err: fmt.Errorf("read %s: %w", p.page, err)}
 	}

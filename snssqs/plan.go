@@ -16,6 +16,7 @@ import (
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/internal/claim"
 	"github.com/godwitmq/godwit/snssqs/internal/client"
+	"github.com/godwitmq/godwit/snssqs/internal/wire"
 )
 
 // plansAtOnce is how many channels are compared at the same time, so that 300 of them take seconds.
@@ -400,7 +401,7 @@ func (p planner) subscription(ctx context.Context, s driver.ChannelSpec, t *plan
 		return []driver.Difference{d}, nil
 	}
 	arn := t.subscriptions[q.arn()]
-	filter, err := filterPolicy(s.Filter, p.b.form(s.Channel).routing)
+	filter, err := wire.FilterPolicy(s.Filter, p.b.form(s.Channel).Routing)
 	if err != nil {
 		return nil, err
 	}
@@ -412,8 +413,8 @@ func (p planner) subscription(ctx context.Context, s driver.ChannelSpec, t *plan
 	if err != nil {
 		return nil, err
 	}
-	if filter == everything {
-		wanted["FilterPolicy"] = everything
+	if filter == wire.Everything {
+		wanted["FilterPolicy"] = wire.Everything
 	}
 	in := &sns.GetSubscriptionAttributesInput{SubscriptionArn: &arn}
 	out, err := p.b.clients.SNS.GetSubscriptionAttributes(ctx, in, t.at())
@@ -458,7 +459,7 @@ func comparedTags(d driver.Difference, is, wanted map[string]string) (all []driv
 func riskOf(name, is, wanted string) string {
 	switch name {
 	case string(types.QueueAttributeNameMessageRetentionPeriod):
-		if a, b := number(is), number(wanted); b < a {
+		if a, b := wire.Number(is), wire.Number(wanted); b < a {
 			return fmt.Sprintf("messages that are older than %s seconds are deleted", wanted)
 		}
 	case string(types.QueueAttributeNameKmsMasterKeyId):
@@ -691,7 +692,7 @@ func (p planner) wantedOf(s driver.ChannelSpec, address func(resource, name stri
 	if all = append(all, q); topicARN == "" {
 		return all, nil
 	}
-	filter, err := filterPolicy(s.Filter, p.b.form(s.Channel).routing)
+	filter, err := wire.FilterPolicy(s.Filter, p.b.form(s.Channel).Routing)
 	if err != nil {
 		return nil, err
 	}

@@ -14,12 +14,10 @@ import (
 
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/snssqs/internal/client"
+	"github.com/godwitmq/godwit/snssqs/internal/wire"
 )
 
-const (
-	maxRetention = 14 * 24 * time.Hour // SQS's longest, and our default
-	defaultLease = 30 * time.Second
-)
+const defaultLease = 30 * time.Second
 
 // Ensure creates what a channel needs, or reports what is missing. It changes attributes and tags only for an owner.
 // Resources that Options.Names maps, and dead letters, are only looked up.
@@ -94,10 +92,10 @@ func (b *Backend) Find(ctx context.Context, dead driver.Channel) (driver.Channel
 
 // legal refuses, without a call, a specification that cannot be provisioned.
 func (b *Backend) legal(s driver.ChannelSpec) error {
-	if err := filterable(s.Channel, s.Filter); err != nil {
+	if err := wire.Filterable(s.Channel, s.Filter); err != nil {
 		return err
 	}
-	if _, err := filterPolicy(s.Filter, b.form(s.Channel).routing); err != nil {
+	if _, err := wire.FilterPolicy(s.Filter, b.form(s.Channel).Routing); err != nil {
 		return fmt.Errorf("channel %s: %w", s.Channel, err)
 	}
 	if _, foreign := b.mapped(s.Channel); foreign {
@@ -291,7 +289,7 @@ func (b *Backend) ensureRedrive(ctx context.Context, s driver.ChannelSpec, q, de
 
 // ensureSubscription subscribes a queue. A subscription that a topology has declared stays as it is.
 func (b *Backend) ensureSubscription(ctx context.Context, s driver.ChannelSpec, t *topic, q, dead *queue) error {
-	filter, err := filterPolicy(s.Filter, b.form(s.Channel).routing)
+	filter, err := wire.FilterPolicy(s.Filter, b.form(s.Channel).Routing)
 	if err != nil {
 		return err
 	}
@@ -314,7 +312,7 @@ func attributes(s driver.ChannelSpec, role string) map[string]string {
 		keep = s.DeadRetention
 	}
 	a := map[types.QueueAttributeName]string{
-		types.QueueAttributeNameMessageRetentionPeriod: seconds(cmp.Or(keep, maxRetention)),
+		types.QueueAttributeNameMessageRetentionPeriod: seconds(cmp.Or(keep, wire.MaxRetention)),
 	}
 	if role == roleQueue {
 		a[types.QueueAttributeNameVisibilityTimeout] = seconds(cmp.Or(s.Lease, defaultLease))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/snssqs/internal/client"
+	"github.com/godwitmq/godwit/snssqs/internal/wire"
 )
 
 // lookFor bounds a list of the subscriptions, because Close waits for it.
@@ -21,11 +22,11 @@ func (b *Backend) publisher(ctx context.Context, to driver.Channel) (driver.Send
 	if err != nil {
 		return nil, err
 	}
-	s := &sender{
-		b: b, to: to, dest: "topic " + t.name, maxBytes: t.maxBytes(), total: t.maxBytes(), form: b.form(to),
-		trust: b.trusts(to, t.arn, ""),
-	}
-	s.uploads = b.uploads(to, s.maxBytes)
+	s := &sender{b: b, total: t.maxBytes(), Encoder: wire.Encoder{
+		To: to, Dest: "topic " + t.name, MaxBytes: t.maxBytes(), Form: b.form(to), Trusted: b.trusts(to, t.arn, ""),
+		Uploads: b.uploads(to, t.maxBytes()),
+	}}
+	var entries wire.TopicEntries
 	s.send = func(ctx context.Context, batch []driver.Prepared) error {
 		a := b.subscribersOf(to)
 		if a != nil {
@@ -38,7 +39,7 @@ func (b *Backend) publisher(ctx context.Context, to driver.Channel) (driver.Send
 			defer a.published()
 		}
 		var ids batchIDs
-		err := s.publish(ctx, t, batch, &ids)
+		err := s.publish(ctx, t, entries.Of(batch), &ids)
 		s.accepted(batch, &ids)
 		if err == nil && a != nil && a.due(time.Now()) {
 			s.looks.Go(func() { s.look(a, t) })
@@ -54,21 +55,12 @@ func (s *sender) look(a *subscribers, t *topic) {
 	ctx, cancel := context.WithTimeout(context.Background(), lookFor)
 	defer cancel()
 	if err := s.b.look(ctx, a, t); err != nil {
-		s.b.log.Debug("listing the subscriptions failed", "channel", s.to.String(), "error", err)
+		s.b.log.Debug("listing the subscriptions failed", "channel", s.To.String(), "error", err)
 	}
 }
 
 // publish makes one request and returns an error per entry. ids gets the service's ids of the accepted entries.
-func (s *sender) publish(ctx context.Context, t *topic, batch []driver.Prepared, ids *batchIDs) error {
-	entries := make([]types.PublishBatchRequestEntry, len(batch))
-	for i := range batch {
-		w := batch[i].Wire.(*wire)
-		if w.sent != nil {
-			entries[i] = w.publication(i, topicAttributes(w.sent.header))
-		} else {
-			entries[i] = w.publication(i, s.toTopic.of(w, topicAttribute, topicAttributes))
-		}
-	}
+func (s *sender) publish(ctx context.Context, t *topic, entries []types.PublishBatchRequestEntry, ids *batchIDs) error {
 	in := &sns.PublishBatchInput{TopicArn: &t.arn, PublishBatchRequestEntries: entries}
 	if err := s.b.before.publishing(ctx, in); err != nil {
 		return err
@@ -77,7 +69,7 @@ func (s *sender) publish(ctx context.Context, t *topic, batch []driver.Prepared,
 	if err != nil {
 		return client.Failed(err, "sns:Publish")
 	}
-	a := client.NewBatch("publish", len(batch))
+	a := client.NewBatch("publish", len(entries))
 	for i := range out.Successful {
 		a.Successful(out.Successful[i].Id)
 		n, ok := a.Index(out.Successful[i].Id)
@@ -93,20 +85,4 @@ func (s *sender) publish(ctx context.Context, t *topic, batch []driver.Prepared,
 		a.Failed(f.Id, client.EntryError(aws.ToString(f.Code), aws.ToString(f.Message), f.SenderFault))
 	}
 	return a.Err()
-}
-
-// publication returns the message as entry i of a batch to a topic.
-func (w *wire) publication(i int, attributes map[string]types.MessageAttributeValue) types.PublishBatchRequestEntry {
-	e := types.PublishBatchRequestEntry{Id: client.EntryID(i), Message: &w.body, MessageAttributes: attributes}
-	if w.group != "" {
-		e.MessageGroupId = &w.group
-	}
-	if w.dedup != "" {
-		e.MessageDeduplicationId = &w.dedup
-	}
-	return e
-}
-
-func topicAttribute(kind, value *string) types.MessageAttributeValue {
-	return types.MessageAttributeValue{DataType: kind, StringValue: value}
 }

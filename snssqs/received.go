@@ -11,6 +11,7 @@ import (
 
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/snssqs/internal/client"
+	"github.com/godwitmq/godwit/snssqs/internal/wire"
 )
 
 const (
@@ -33,10 +34,10 @@ type Received struct {
 	mu      sync.Mutex
 	opened  bool
 	entries []receivedEntry
-	next    int              // the first entry that no Receive has returned
-	at      map[*message]int // entries that the core has
-	open    int              // entries that are neither finished nor failed
-	settled chan struct{}    // closed when open is 0
+	next    int                   // the first entry that no Receive has returned
+	at      map[*wire.Message]int // entries that the core has
+	open    int                   // entries that are neither finished nor failed
+	settled chan struct{}         // closed when open is 0
 }
 
 // receivedEntry is one of the messages.
@@ -57,7 +58,7 @@ const (
 func (b *Backend) Received(queueARN string, ms []types.Message) *Received {
 	r := &Received{
 		b: b, queueARN: queueARN, ordered: strings.HasSuffix(queueARN, fifoSuffix), open: len(ms),
-		at: make(map[*message]int, len(ms)), entries: make([]receivedEntry, len(ms)), settled: make(chan struct{}),
+		at: make(map[*wire.Message]int, len(ms)), entries: make([]receivedEntry, len(ms)), settled: make(chan struct{}),
 	}
 	for i := range ms {
 		r.entries[i].Message = ms[i]
@@ -80,7 +81,7 @@ func (r *Received) Receiver(ctx context.Context, from driver.Channel, o driver.R
 	if err := r.b.clients.Open(); err != nil {
 		return nil, err
 	}
-	if err := filterable(from, o.Filter); err != nil {
+	if err := wire.Filterable(from, o.Filter); err != nil {
 		return nil, err
 	}
 	q, err := r.b.known(ctx, from)
@@ -91,11 +92,11 @@ func (r *Received) Receiver(ctx context.Context, from driver.Channel, o driver.R
 		return nil, client.Permanent("the messages are of queue %s, and channel %s has queue %s: name the channel and the "+
 			"namespace of the queue from which the messages come", r.queueARN, from, arn)
 	}
-	in, err := r.b.newReceiver(ctx, from, o, q)
+	in, err := r.b.newReceiver(ctx, from, o, q, r.b.handedLedger(q.url))
 	if err != nil {
 		return nil, err
 	}
-	in.handed, in.finished = true, r.b.handedLedger(q.url)
+	in.handed = true
 	visible := q.seconds(types.QueueAttributeNameVisibilityTimeout)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -224,7 +225,7 @@ func (r *received) decode(i int, into []driver.Delivery) ([]driver.Delivery, err
 	r.r.mu.Lock()
 	switch {
 	case err == nil && len(into) > n:
-		r.r.at[into[n].Handle.Ref.(*message)] = i
+		r.r.at[into[n].Handle.Ref.(*wire.Message)] = i
 	case err == nil:
 		r.r.end(i, receivedFinished)
 	default:
@@ -240,7 +241,7 @@ func (r *received) decode(i int, into []driver.Delivery) ([]driver.Delivery, err
 
 // Finish notes that a message is handled. Nothing else is needed: the other program deletes it.
 func (r *received) Finish(h driver.Handle) {
-	m := h.Ref.(*message)
+	m := h.Ref.(*wire.Message)
 	r.in.finished.note(m, false)
 	r.r.mu.Lock()
 	r.r.end(r.r.at[m], receivedFinished)
@@ -265,7 +266,7 @@ func (r *received) Settle(ctx context.Context, batch []driver.Settlement) error 
 			state = receivedFinished
 		}
 		if errs[i] == nil || !driver.ClassOf(errs[i]).Passing() { // otherwise the core repeats it
-			r.r.end(r.r.at[batch[i].Handle.Ref.(*message)], state)
+			r.r.end(r.r.at[batch[i].Handle.Ref.(*wire.Message)], state)
 		}
 	}
 	return err

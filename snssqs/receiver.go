@@ -3,7 +3,6 @@ package snssqs
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -14,8 +13,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/godwitmq/godwit/driver"
-	"github.com/godwitmq/godwit/internal/envelope"
 	"github.com/godwitmq/godwit/snssqs/internal/client"
+	"github.com/godwitmq/godwit/snssqs/internal/wire"
 )
 
 const (
@@ -36,17 +35,13 @@ const (
 // receiver receives from one queue.
 type receiver struct {
 	b      *Backend
-	from   driver.Channel
 	o      driver.ReceiverOptions
 	queue  *queue
 	source driver.Source
 	lease  time.Duration
 
-	trust      trust
-	signatures *signatures // nil: they are not checked
-
-	routing string // name of the attribute with the routing key
-	lenient bool   // a message without a routing key passes any filter
+	wire.Decoder
+	lenient bool // a message without a routing key passes any filter
 
 	finished *ledger
 	objects  *objects // nil: it deletes none
@@ -60,19 +55,6 @@ type receiver struct {
 	watching sync.WaitGroup // the subscription's checks
 }
 
-// message is the value that a driver.Handle refers to.
-type message struct {
-	types.Message // Body is nil if text can rebuild it from the delivery's
-	body          []byte
-	encoding      envelope.Encoding
-	pointer       *pointer     // to the body; nil: the message has the body
-	asked         time.Time    // when the receive was sent
-	key           string       // order key or tenant, as its sender wrote it
-	came          *publication // by SNS, in its JSON; nil: it did not, or with raw delivery
-	untrusted     string       // the topic in whose JSON the body says to be, and which the channel does not trust
-	copied        atomic.Bool  // its copy is in the dead letters
-}
-
 // Receiver opens a receiver of a channel.
 func (b *Backend) Receiver(ctx context.Context, from driver.Channel, o driver.ReceiverOptions) (driver.Receiver,
 	error,
@@ -80,7 +62,7 @@ func (b *Backend) Receiver(ctx context.Context, from driver.Channel, o driver.Re
 	if err := b.clients.Open(); err != nil {
 		return nil, err
 	}
-	if err := filterable(from, o.Filter); err != nil {
+	if err := wire.Filterable(from, o.Filter); err != nil {
 		return nil, err
 	}
 	q, err := b.queueOf(ctx, from)
@@ -93,11 +75,11 @@ func (b *Backend) Receiver(ctx context.Context, from driver.Channel, o driver.Re
 	if o.Lease == 0 && lease < defaultLease {
 		o.Wait = min(o.Wait, lease/2) // the lease counts from before the poll, and it must last for a renewal
 	}
-	r, err := b.newReceiver(ctx, from, o, q)
+	r, err := b.newReceiver(ctx, from, o, q, &ledger{})
 	if err != nil {
 		return nil, err
 	}
-	r.lease, r.objects, r.finished = lease, b.newObjects(from), &ledger{}
+	r.lease, r.objects = lease, b.newObjects(from)
 	if spec, known := b.specOf(from); known && spec.Mode == driver.Never {
 		b.warnFewReceives(from, q) // otherwise Ensure has checked it
 	}
@@ -105,17 +87,20 @@ func (b *Backend) Receiver(ctx context.Context, from driver.Channel, o driver.Re
 	return r, nil
 }
 
-// newReceiver returns a receiver without a lease, a ledger and objects.
-func (b *Backend) newReceiver(ctx context.Context, from driver.Channel, o driver.ReceiverOptions, q *queue) (
-	*receiver, error,
-) {
-	trust, err := b.queueTrusts(ctx, from, q)
+// newReceiver returns a receiver without a lease and objects.
+func (b *Backend) newReceiver(ctx context.Context, from driver.Channel, o driver.ReceiverOptions, q *queue,
+	finished *ledger,
+) (*receiver, error) {
+	trusted, err := b.queueTrusts(ctx, from, q)
 	if err != nil {
 		return nil, err
 	}
 	r := &receiver{
-		b: b, from: from, o: o, queue: q, source: driver.Source{Name: q.name}, trust: trust,
-		signatures: b.envelopes.signatures, routing: b.form(from).routing,
+		b: b, o: o, queue: q, source: driver.Source{Name: q.name}, finished: finished,
+		Decoder: wire.Decoder{
+			From: from, Routing: b.form(from).Routing, Trusted: trusted, Signatures: b.envelopes.signatures,
+			Store: b.apart.store, Handled: finished.handled,
+		},
 	}
 	if as, mapped := b.mapped(from); mapped {
 		r.lenient = !as.RequireRoutingKey
@@ -133,14 +118,14 @@ func (r *receiver) Limits() driver.ReceiveLimits {
 	if r.queue.fewReceives() {
 		window = max(r.o.Concurrency, 1)
 		batch = max(1, min(window/workersAPoll, client.MaxBatch))
-		if r.from.Ordered {
+		if r.From.Ordered {
 			batch = 1 // the next message of a group cannot be started at the same time
 		}
 	}
 	lim := driver.ReceiveLimits{
 		Batch: batch, SettleBatch: client.MaxBatch, Window: window, Polls: (window + batch - 1) / batch,
 		Grows:    !r.queue.fewReceives() && r.o.Window == 0,
-		Lanes:    r.from.Ordered && !r.queue.fewReceives() && r.o.Window == 0,
+		Lanes:    r.From.Ordered && !r.queue.fewReceives() && r.o.Window == 0,
 		RetryMax: leaseTotal, HoldBelow: holdBelow, Lease: r.lease, LeaseTotal: leaseTotal,
 		MaxReceives: r.queue.maxReceives(),
 	}
@@ -149,12 +134,12 @@ func (r *receiver) Limits() driver.ReceiveLimits {
 
 func (r *receiver) Receive(ctx context.Context, ask driver.Ask, into []driver.Delivery) ([]driver.Delivery, error) {
 	if r.closed.Load() {
-		return into, fmt.Errorf("the receiver of %s is %w", r.from, driver.ErrClosed)
+		return into, fmt.Errorf("the receiver of %s is %w", r.From, driver.ErrClosed)
 	}
 	if ctx.Err() != nil {
 		return into, nil
 	}
-	if err := r.signatures.ready(ctx); err != nil {
+	if err := r.Signatures.Ready(ctx); err != nil {
 		return into, err
 	}
 	in := &sqs.ReceiveMessageInput{
@@ -187,31 +172,28 @@ func (r *receiver) take(ms []types.Message, asked, leaseEnds time.Time, into []d
 	var unread error
 	unopened := 0
 	for i := range ms {
-		m := &message{Message: ms[i], asked: asked}
+		m := &wire.Message{Message: ms[i], Asked: asked}
 		d := driver.Delivery{Source: &r.source, Handle: driver.Handle{Ref: m}, LeaseEnds: leaseEnds}
-		if err := r.read(m, &d); err != nil {
+		if err := r.Decode(r.life, m, &d); err != nil {
 			unread = err // it is delivered again when its lease ends
-			if r.from.Ordered {
+			if r.From.Ordered {
 				break // so that a later message of its key does not overtake it
 			}
 			continue
 		}
-		if m.untrusted != "" {
+		if m.Untrusted != "" {
 			unopened++
 			r.warnUntrusted(m)
 		}
-		m.key = d.OrderKey + d.Tenant // at most one of them is set
-		if m.pointer != nil {
-			m.pointer.finished = r.finished
-		}
+		m.Key = d.OrderKey + d.Tenant // at most one of them is set
 		known, kept := r.finished.has(m)
 		if kept {
-			m.pointer = nil // its dead letter points to the object
+			m.Pointer = nil // its dead letter points to the object
 		}
 		switch {
 		case known:
 			unwanted.add(m, driver.DiscardFinished)
-		case !passes(r.o.Filter, d.RoutingKey) && !(r.lenient && d.RoutingKey == ""):
+		case !wire.Passes(r.o.Filter, d.RoutingKey) && !(r.lenient && d.RoutingKey == ""):
 			unwanted.add(m, driver.DiscardFiltered)
 		default:
 			into = append(into, d)
@@ -223,26 +205,11 @@ func (r *receiver) take(ms []types.Message, asked, leaseEnds time.Time, into []d
 	return into, unread
 }
 
-// read fills a delivery. The error is about a message that cannot be read now, and that nobody has to reject.
-func (r *receiver) read(m *message, d *driver.Delivery) error {
-	if !sameMD5(m.Body, m.MD5OfBody) {
-		return altered(aws.ToString(m.MessageId))
-	}
-	r.decode(m, d)
-	if d.Err == nil { // the usual case
-		return nil
-	}
-	if unchecked := (*uncheckedError)(nil); errors.As(d.Err, &unchecked) {
-		return unchecked
-	}
-	return nil
-}
-
 // wait returns the WaitTimeSeconds of a poll. The SDK omits a zero, and then the queue's own wait applies; so the
 // shortest possible wait on a queue that has one is a second.
 func (r *receiver) wait(d time.Duration) int32 {
 	own := r.queue.attributes[string(types.QueueAttributeNameReceiveMessageWaitTimeSeconds)]
-	if d < time.Second && number(own) > 0 {
+	if d < time.Second && wire.Number(own) > 0 {
 		return 1
 	}
 	return int32(d / time.Second)
@@ -252,7 +219,7 @@ func (r *receiver) wait(d time.Duration) int32 {
 // has disconnected, and hides them until their lease ends; there the request outlives ctx, by at most its wait.
 func (r *receiver) poll(ctx context.Context, in *sqs.ReceiveMessageInput) (*sqs.ReceiveMessageOutput, error) {
 	switch {
-	case r.from.Ordered:
+	case r.From.Ordered:
 		return r.attempt(ctx, in)
 	case !r.b.cancelPolls:
 		ctx = r.life
@@ -273,3 +240,17 @@ func (r *receiver) Close(context.Context) error {
 	}
 	return nil
 }
+
+// warnUntrusted says once for a channel how to open messages of a topic.
+func (r *receiver) warnUntrusted(m *wire.Message) {
+	of := r.From
+	of.DeadLetter = false
+	if r.b.envelopes.warned.first(of) {
+		r.b.log.Warn("a message came in the JSON of an SNS topic that the channel does not trust, and its handler gets "+
+			"that JSON; to open such messages, list the topic in snssqs.Options.EnvelopesFrom", "channel", of.String(),
+			"topic", m.Untrusted, "message", aws.ToString(m.MessageId))
+	}
+}
+
+// Raw implements driver.RawReader.
+func (r *receiver) Raw(h driver.Handle) driver.Raw { return h.Ref.(*wire.Message).Raw() }

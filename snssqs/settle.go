@@ -11,6 +11,7 @@ import (
 
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/snssqs/internal/client"
+	"github.com/godwitmq/godwit/snssqs/internal/wire"
 )
 
 // Settle deletes finished messages, changes the visibility of retries and released messages, and copies rejected
@@ -34,12 +35,12 @@ func (r *receiver) Settle(ctx context.Context, batch []driver.Settlement) error 
 		finish = append(finish, r.copyRejected(ctx, batch, reject, errs)...)
 	}
 	for _, i := range finish { // before the delete: whether or not that succeeds, the work is done
-		r.finished.note(batch[i].Handle.Ref.(*message), batch[i].Action == driver.Reject || batch[i].KeepBody)
+		r.finished.note(batch[i].Handle.Ref.(*wire.Message), batch[i].Action == driver.Reject || batch[i].KeepBody)
 	}
-	handles := func(which []int) []*message {
-		ms := make([]*message, len(which))
+	handles := func(which []int) []*wire.Message {
+		ms := make([]*wire.Message, len(which))
 		for k, i := range which {
-			ms[k] = batch[i].Handle.Ref.(*message)
+			ms[k] = batch[i].Handle.Ref.(*wire.Message)
 		}
 		return ms
 	}
@@ -63,7 +64,7 @@ func (r *receiver) deleteObjects(batch []driver.Settlement, finish []int, errs m
 	var gone []driver.Location
 	for _, i := range finish {
 		if batch[i].Action == driver.Done && !batch[i].KeepBody && errs[i] == nil {
-			gone = r.objects.of(batch[i].Handle.Ref.(*message), gone)
+			gone = r.objects.of(batch[i].Handle.Ref.(*wire.Message), gone)
 		}
 	}
 	r.objects.remove(gone)
@@ -75,10 +76,10 @@ func (r *receiver) Extend(ctx context.Context, hs []driver.Handle, by time.Durat
 	asked := time.Now()
 	errs := map[int]error{}
 	var which []int
-	var ms []*message
+	var ms []*wire.Message
 	for i := range hs {
-		m := hs[i].Ref.(*message)
-		left := m.asked.Add(leaseTotal).Sub(asked).Truncate(time.Second) // SQS counts in whole seconds
+		m := hs[i].Ref.(*wire.Message)
+		left := m.Asked.Add(leaseTotal).Sub(asked).Truncate(time.Second) // SQS counts in whole seconds
 		if left < time.Second {
 			errs[i] = &driver.Error{
 				Class: driver.Permanent,
@@ -94,14 +95,14 @@ func (r *receiver) Extend(ctx context.Context, hs []driver.Handle, by time.Durat
 }
 
 // delete deletes messages, unless another program does.
-func (r *receiver) delete(ctx context.Context, ms []*message) error {
+func (r *receiver) delete(ctx context.Context, ms []*wire.Message) error {
 	if len(ms) == 0 || r.handed {
 		return nil
 	}
 	a := client.NewBatch("delete", len(ms))
 	entries := make([]types.DeleteMessageBatchRequestEntry, 0, len(ms))
 	for i, m := range ms {
-		if m.settleable(i, "delete", a) {
+		if m.Settleable(i, "delete", a) {
 			e := types.DeleteMessageBatchRequestEntry{Id: client.EntryID(i), ReceiptHandle: m.ReceiptHandle}
 			entries = append(entries, e)
 		}
@@ -127,7 +128,7 @@ func (r *receiver) delete(ctx context.Context, ms []*message) error {
 }
 
 // reschedule makes each message visible again after its time, at most until SQS's total is used up.
-func (r *receiver) reschedule(ctx context.Context, ms []*message, after func(i int) time.Duration) error {
+func (r *receiver) reschedule(ctx context.Context, ms []*wire.Message, after func(i int) time.Duration) error {
 	if len(ms) == 0 {
 		return nil
 	}
@@ -135,10 +136,10 @@ func (r *receiver) reschedule(ctx context.Context, ms []*message, after func(i i
 	entries := make([]types.ChangeMessageVisibilityBatchRequestEntry, 0, len(ms))
 	now := time.Now()
 	for i, m := range ms {
-		if !m.settleable(i, "change visibility", a) {
+		if !m.Settleable(i, "change visibility", a) {
 			continue
 		}
-		left := m.asked.Add(leaseTotal).Sub(now)
+		left := m.Asked.Add(leaseTotal).Sub(now)
 		d := max(0, min(after(i), left))
 		entries = append(entries, types.ChangeMessageVisibilityBatchRequestEntry{
 			Id:            client.EntryID(i),
@@ -160,15 +161,4 @@ func (r *receiver) reschedule(ctx context.Context, ms []*message, after func(i i
 		a.Failed(f.Id, client.Lost(client.EntryError(aws.ToString(f.Code), aws.ToString(f.Message), f.SenderFault)))
 	}
 	return a.Err()
-}
-
-// settleable reports whether a message has a receipt handle, which settling needs. A message without one fails here,
-// alone; in a request it would fail all other entries.
-func (m *message) settleable(i int, op string, a *client.Batch) bool {
-	if aws.ToString(m.ReceiptHandle) != "" {
-		return true
-	}
-	a.Failed(client.EntryID(i), client.Permanent("%s message %s: the service gave no receipt handle for it, so it is delivered again "+
-		"when its lease ends", op, aws.ToString(m.MessageId)))
-	return false
 }

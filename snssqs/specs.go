@@ -2,7 +2,6 @@ package snssqs
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -11,6 +10,7 @@ import (
 
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/snssqs/internal/client"
+	"github.com/godwitmq/godwit/snssqs/internal/wire"
 )
 
 // specs is driver.Operations.Specs.
@@ -47,7 +47,7 @@ func (p planner) readQueueSpec(ctx context.Context, s *driver.ChannelSpec) error
 		return err
 	}
 	s.Delay = q.seconds(types.QueueAttributeNameDelaySeconds)
-	s.Retention = unless(q.seconds(types.QueueAttributeNameMessageRetentionPeriod), maxRetention)
+	s.Retention = unless(q.seconds(types.QueueAttributeNameMessageRetentionPeriod), wire.MaxRetention)
 	s.Lease = unless(q.seconds(types.QueueAttributeNameVisibilityTimeout), defaultLease)
 	s.Encryption = q.attributes[string(types.QueueAttributeNameKmsMasterKeyId)]
 	s.HighThroughput = q.attributes[string(types.QueueAttributeNameFifoThroughputLimit)] == "perMessageGroupId"
@@ -62,7 +62,7 @@ func (p planner) readQueueSpec(ctx context.Context, s *driver.ChannelSpec) error
 	letters.DeadLetter = true
 	switch dead, err := p.b.queueOf(ctx, letters); {
 	case err == nil:
-		s.DeadRetention = unless(dead.seconds(types.QueueAttributeNameMessageRetentionPeriod), maxRetention)
+		s.DeadRetention = unless(dead.seconds(types.QueueAttributeNameMessageRetentionPeriod), wire.MaxRetention)
 	case driver.ClassOf(err) == driver.NotFound:
 		s.NoDeadLetters = true
 	default:
@@ -82,31 +82,8 @@ func (p planner) readFilter(ctx context.Context, s *driver.ChannelSpec, q *queue
 	if err != nil {
 		return fmt.Errorf("subscription %s: %w", arn, client.Failed(err, "sns:GetSubscriptionAttributes"))
 	}
-	s.Filter = parseFilterPolicy(out.Attributes["FilterPolicy"], p.b.form(s.Channel).routing)
+	s.Filter = wire.ParseFilterPolicy(out.Attributes["FilterPolicy"], p.b.form(s.Channel).Routing)
 	return nil
-}
-
-// parseFilterPolicy is the inverse of filterPolicy. A policy of another form passes everything.
-func parseFilterPolicy(policy, attribute string) (f driver.Filter) {
-	var doc map[string][]any
-	if json.Unmarshal([]byte(policy), &doc) != nil || len(doc) != 1 {
-		return driver.Filter{}
-	}
-	for _, value := range doc[attribute] {
-		switch v := value.(type) {
-		case string:
-			f.Exact = append(f.Exact, v)
-		case map[string]any:
-			if prefix, ok := v["prefix"].(string); ok {
-				f.Prefix = append(f.Prefix, prefix)
-			}
-			others, _ := v["anything-but"].([]any)
-			for _, other := range others {
-				f.Exclude = append(f.Exclude, fmt.Sprint(other))
-			}
-		}
-	}
-	return f
 }
 
 // usersTags are tags without those that this package sets itself.

@@ -12,12 +12,13 @@ import (
 
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/snssqs/internal/client"
+	"github.com/godwitmq/godwit/snssqs/internal/wire"
 )
 
 // subscriptionAttributes returns the attributes that a subscription of ours should have.
 func subscriptionAttributes(filter, deadARN string) (map[string]string, error) {
 	wanted := map[string]string{"RawMessageDelivery": "true"}
-	if filter != everything {
+	if filter != wire.Everything {
 		wanted["FilterPolicy"] = filter
 	}
 	if deadARN != "" {
@@ -32,7 +33,7 @@ func subscriptionAttributes(filter, deadARN string) (map[string]string, error) {
 
 // sameSetting compares two values of a subscription attribute as SNS understands them.
 func sameSetting(is, wanted string) bool {
-	return is == wanted || sameJSON(is, wanted) || is == "" && wanted == everything
+	return is == wanted || sameJSON(is, wanted) || is == "" && wanted == wire.Everything
 }
 
 // subscribe subscribes a queue to a topic, with a filter, and with the dead letters as the target of failed deliveries.
@@ -52,11 +53,11 @@ func (b *Backend) subscribe(ctx context.Context, t *topic, queueARN, deadARN, fi
 	if err != nil {
 		return fmt.Errorf("subscribe %s to topic %s: %w", queueARN, t.name, client.Failed(err, "sns:Subscribe"))
 	}
-	if filter != everything {
+	if filter != wire.Everything {
 		return nil
 	}
 	// Subscribing without a filter also succeeds if the existing subscription has one.
-	return b.alter(ctx, t, aws.ToString(out.SubscriptionArn), map[string]string{"FilterPolicy": everything})
+	return b.alter(ctx, t, aws.ToString(out.SubscriptionArn), map[string]string{"FilterPolicy": wire.Everything})
 }
 
 // resubscribe changes those attributes of an existing subscription that differ.
@@ -66,7 +67,7 @@ func (b *Backend) resubscribe(ctx context.Context, t *topic, queueARN string, wa
 		return err
 	}
 	if wanted["FilterPolicy"] == "" {
-		wanted["FilterPolicy"] = everything
+		wanted["FilterPolicy"] = wire.Everything
 	}
 	return b.alter(ctx, t, arn, wanted)
 }
@@ -172,5 +173,5 @@ func (b *Backend) reuniteOne(ctx context.Context, t *topic, url string) error {
 		return err
 	}
 	redrive, _ := parseRedrive(q.attributes["RedrivePolicy"])
-	return b.subscribe(ctx, t, q.arn(), redrive.DeadLetterTargetArn, everything)
+	return b.subscribe(ctx, t, q.arn(), redrive.DeadLetterTargetArn, wire.Everything)
 }

@@ -16,13 +16,13 @@ const checkEvery = 5 * time.Minute
 // provision it.
 func (r *receiver) watch() {
 	spec, ours := r.provisions()
-	if !ours || r.from.Exchange == "" || r.from.DeadLetter {
+	if !ours || r.From.Exchange == "" || r.From.DeadLetter {
 		return
 	}
 	r.watching.Go(func() {
 		for backoff.Sleep(r.life, checkEvery) == nil {
 			if err := r.check(r.life, spec); err != nil && r.life.Err() == nil {
-				r.b.log.Warn("checking the subscription failed; the check will be repeated", "channel", r.from.String(),
+				r.b.log.Warn("checking the subscription failed; the check will be repeated", "channel", r.From.String(),
 					"error",
 					err, "in", checkEvery)
 			}
@@ -32,14 +32,14 @@ func (r *receiver) watch() {
 
 // provisions returns what a consumer of this process asked for, and whether it may provision the channel.
 func (r *receiver) provisions() (driver.ChannelSpec, bool) {
-	spec, known := r.b.specOf(r.from)
-	_, foreign := r.b.mapped(r.from)
+	spec, known := r.b.specOf(r.From)
+	_, foreign := r.b.mapped(r.From)
 	return spec, known && !foreign && spec.Mode.Creates()
 }
 
 // check restores the subscription if it is missing or differs, and the whole channel if the topic is missing.
 func (r *receiver) check(ctx context.Context, spec driver.ChannelSpec) error {
-	t, err := r.b.topicOf(ctx, r.from)
+	t, err := r.b.topicOf(ctx, r.From)
 	if err == nil {
 		var dead *queue
 		if !spec.NoDeadLetters {

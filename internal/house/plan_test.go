@@ -76,6 +76,14 @@ var plan = []room{
 	{path: "s3store", ours: []string{"driver"}, others: []string{awsSDK, smithy}},
 	{path: "snssqs", ours: []string{"driver", "internal/...", "snssqs/internal/..."}, others: []string{awsSDK}},
 	{path: "snssqs/internal/client", ours: []string{"driver"}, others: []string{awsSDK, smithy}},
+	{path: "snssqs/internal/trust", ours: []string{"driver"}, others: []string{awsSDK}},
+	{
+		path: "snssqs/internal/wire",
+		ours: []string{
+			"driver", "internal/claim", "internal/envelope", "snssqs/internal/client", "snssqs/internal/trust",
+		},
+		others: []string{awsSDK},
+	},
 
 	{path: "ops", ours: []string{".", "driver", "internal/backoff", "internal/shape"}},
 	{path: "ops/describe", ours: []string{"driver", "ops"}},

@@ -1,4 +1,4 @@
-package snssqs
+package wire
 
 import (
 	"fmt"
@@ -17,11 +17,11 @@ func TestAttributesAreThoseOfTheirMessage(t *testing.T) {
 	for sender := range 4 {
 		wg.Go(func() {
 			for i := range 200 {
-				w := &wire{routing: routingAttribute, envelope: fmt.Sprint("e", (i+sender)%3)}
-				want := map[string]string{envelopeAttribute: w.envelope}
+				w := &prepared{routing: RoutingAttribute, envelope: fmt.Sprint("e", (i+sender)%3)}
+				want := map[string]string{EnvelopeAttribute: w.envelope}
 				if key := (i / 3) % 3; key > 0 {
 					w.routingKey = fmt.Sprint("k", key)
-					want[routingAttribute] = w.routingKey
+					want[RoutingAttribute] = w.routingKey
 				}
 				got := map[string]string{}
 				for name, v := range c.of(w, queueAttribute, queueAttributes) {
@@ -41,7 +41,7 @@ func TestAttributesAreThoseOfTheirMessage(t *testing.T) {
 
 func TestAttributesOfEqualMessagesAreMadeOnce(t *testing.T) {
 	var c attributeCache[types.MessageAttributeValue]
-	w := &wire{routing: routingAttribute, envelope: `{"v":1}`, routingKey: "k"}
+	w := &prepared{routing: RoutingAttribute, envelope: `{"v":1}`, routingKey: "k"}
 	c.of(w, queueAttribute, queueAttributes)
 	if n := testing.AllocsPerRun(100, func() { c.of(w, queueAttribute, queueAttributes) }); n > 0 {
 		t.Errorf("%v allocations for attributes that are known", n)

@@ -1,11 +1,9 @@
-package snssqs
+package trust
 
 import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/godwitmq/godwit/driver"
 )
 
 const newsARN = "arn:aws:sns:eu-west-1:123456789012:news"
@@ -37,7 +35,7 @@ func TestTheTopicsThatAPolicyLetsIn(t *testing.T) {
 		`{"Statement":{"Effect":"Allow","Action":"*",` + a + `}}`: {"a"},
 		`{"Statement":{"Effect":"Deny","Action":"*",` + a + `}}`:  nil,
 	} {
-		if diff := cmp.Diff(want, letIn(policy)); diff != "" {
+		if diff := cmp.Diff(want, LetIn(policy)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", policy, diff)
 		}
 	}
@@ -67,49 +65,5 @@ func TestPatternsOfPolicies(t *testing.T) {
 		if like(c.pattern, c.text) != c.want {
 			t.Errorf("%q matches %q: %v", c.pattern, c.text, !c.want)
 		}
-	}
-}
-
-func TestTheTopicsThatAChannelTrusts(t *testing.T) {
-	const queueARN = "arn:aws-cn:sqs:cn-north-1:123456789012:x"
-	policy := `{"Statement":{"Effect":"Allow","Action":"sqs:*",` +
-		`"Condition":{"ArnEquals":{"aws:SourceArn":"` + newsARN + `"}}}}`
-	b := &Backend{
-		namespace: "prod",
-		names: map[string]Resource{
-			"legacy": {Queue: queueARN}, "old.*": {Topic: newsARN}, "mixed.mine": {Queue: queueARN},
-		},
-		envelopes: envelopes{from: map[string][]string{"none": {}, "all": {anyTopic}, "listed.*": {newsARN}}},
-	}
-	own := "arn:aws-cn:sns:cn-north-1:123456789012:prod---"
-	for ch, want := range map[driver.Channel]trust{
-		{Queue: "orders"}:                                  nil,
-		{Exchange: "wishes", Queue: "mine"}:                {own + "wishes"},
-		{Exchange: "wishes", Queue: "mine", Ordered: true}: {own + "wishes.fifo"},
-		{Exchange: "wishes"}:                               {own + "wishes"},
-		{Queue: "legacy"}:                                  {newsARN},
-		{Exchange: "old", Queue: "mine"}:                   {newsARN},
-		{Exchange: "mixed", Queue: "mine"}:                 {own + "mixed", newsARN},
-		{Queue: "none"}:                                    {},
-		{Queue: "all"}:                                     {anyTopic},
-		{Exchange: "listed", Queue: "mine"}:                {newsARN},
-	} {
-		if diff := cmp.Diff(want, b.trusts(ch, queueARN, policy)); diff != "" {
-			t.Errorf("%v (-want +got):\n%s", ch, diff)
-		}
-	}
-}
-
-func TestSettingsOfEnvelopesThatCannotBeRight(t *testing.T) {
-	for channel, topics := range map[string][]string{
-		"orders@dlq": {newsARN}, "Orders!": {newsARN}, "orders": {"news"}, "a": {"arn:aws:sqs:eu-west-1:1:x"},
-		"b.*": {""},
-	} {
-		if err := checkEnvelopes(map[string][]string{channel: topics}); err == nil {
-			t.Errorf("%s: %q was accepted", channel, topics)
-		}
-	}
-	if err := checkEnvelopes(map[string][]string{"a": {}, "b.*": {anyTopic}, "c.d": {newsARN}}); err != nil {
-		t.Error(err)
 	}
 }

@@ -1,11 +1,11 @@
-package snssqs
+package wire
 
 import (
+	"context"
 	"encoding/base64"
-	"encoding/json"
+	"errors"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -14,78 +14,82 @@ import (
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/internal/claim"
 	"github.com/godwitmq/godwit/internal/envelope"
+	"github.com/godwitmq/godwit/snssqs/internal/trust"
 )
 
-// decode fills a delivery from a received message. If the message cannot be decoded, the delivery has the raw bytes and
-// the reason.
-func (r *receiver) decode(m *message, d *driver.Delivery) {
-	from := r.from
+// Decoder makes deliveries of the messages of one channel.
+type Decoder struct {
+	From       driver.Channel
+	Routing    string            // the name of the attribute with the routing key
+	Trusted    trust.Topics      // topics whose JSON is opened
+	Signatures *trust.Signatures // nil: they are not checked
+	Store      driver.Store      // nil: there is none
+	// Handled reports whether a message with this body was handled; nil: nobody handles these.
+	Handled func(body driver.Location) bool
+}
+
+// Decode fills a delivery from a received message. If the message cannot be decoded, the delivery has the raw bytes and
+// the reason. The error is about a message that cannot be read now, and that nobody has to reject.
+func (c *Decoder) Decode(ctx context.Context, m *Message, d *driver.Delivery) error {
+	if !SameMD5(m.Body, m.MD5OfBody) {
+		return Altered(aws.ToString(m.MessageId))
+	}
 	d.ID = aws.ToString(m.MessageId)
-	d.Received = int32(number(m.Attributes["ApproximateReceiveCount"]))
-	if ms := number(m.Attributes["SentTimestamp"]); ms > 0 {
+	d.Received = int32(Number(m.Attributes["ApproximateReceiveCount"]))
+	if ms := Number(m.Attributes["SentTimestamp"]); ms > 0 {
 		d.SentAt = time.UnixMilli(ms)
 	}
-	text, env, attributes, err := r.open(m)
+	text, env, attributes, err := c.open(ctx, m)
 	switch {
 	case err != nil:
 	case claim.Announced(attributes.text):
-		err = r.point(m, d, text, attributes.text)
+		err = c.point(m, d, text, attributes.text)
 	default:
 		d.Body, err = envelope.Decode(text, env.Encoding)
 	}
-	if env.Delay > 0 && !d.SentAt.IsZero() && !from.DeadLetter {
+	if env.Delay > 0 && !d.SentAt.IsZero() && !c.From.DeadLetter {
 		d.Due = d.SentAt.Add(time.Duration(env.Delay) * time.Second)
 	}
 	if err != nil {
 		d.Body, env.Encoding = []byte(text), envelope.Plain
 	}
-	if m.pointer == nil {
+	if m.Pointer == nil {
 		m.share(d.Body, text, env.Encoding)
 	}
 	d.Err = err
 	d.ContentType, d.Type, d.Version = env.ContentType, env.Type, env.TypeVersion
-	d.RoutingKey = attributes.text[r.routing]
-	d.Header = headers(env, attributes, r.routing)
-	d.OrderKey, d.Tenant = keys(from, m.Attributes["MessageGroupId"], env.OrderKey)
-	if from.DeadLetter {
+	d.RoutingKey = attributes.text[c.Routing]
+	d.Header = headersOf(env, attributes, c.Routing)
+	d.OrderKey, d.Tenant = keys(c.From, m.Attributes["MessageGroupId"], env.OrderKey)
+	if c.From.DeadLetter {
 		_, moved := m.Attributes["DeadLetterQueueSourceArn"]
-		d.Origin = origin(from, env, d, moved)
+		d.Origin = origin(c.From, env, d, moved)
 	}
+	if unchecked := (*trust.UncheckedError)(nil); err != nil && errors.As(err, &unchecked) {
+		return unchecked
+	}
+	return nil
 }
 
 // point gives a delivery the body to which its message points, and hides the attributes that say so.
-func (r *receiver) point(m *message, d *driver.Delivery, text string, attributes map[string]string) error {
-	p, err := r.b.readPointer(text, attributes)
+func (c *Decoder) point(m *Message, d *driver.Delivery, text string, attributes map[string]string) error {
+	p, err := c.readPointer(text, attributes)
 	if err != nil {
 		return err
 	}
-	p.alone = !sharedKey(p.At.Key) && text == aws.ToString(m.Body) // otherwise it came through SNS
-	m.pointer, d.Opener, d.Size = p, p, p.Size
+	p.Alone = !sharedKey(p.At.Key) && text == aws.ToString(m.Body) // otherwise it came through SNS
+	m.Pointer, d.Opener, d.Size = p, p, p.Size
 	delete(attributes, claim.SizeAttribute)
 	delete(attributes, claim.OldSizeAttribute)
 	return nil
 }
 
-// share drops the received body if it can be rebuilt from the delivery's, so that large messages are in memory once.
-func (m *message) share(body []byte, text string, e envelope.Encoding) {
-	if text == aws.ToString(m.Body) && e != envelope.Empty { // not for a body that was unwrapped from SNS's JSON
-		m.Body, m.body, m.encoding = nil, body, e
-	}
-}
-
-// text returns the body as received.
-func (m *message) text() *string {
-	if m.Body == nil {
-		text := m.encoding.Text(m.body)
-		return &text
-	}
-	return m.Body
-}
-
 // open returns body, envelope and attributes of a message. It also opens SNS's own JSON, in which a message arrives if
 // the subscription has no raw delivery, from topics that the channel trusts: without any attribute or, as a dead
 // letter, with ours that marks it.
-func (r *receiver) open(m *message) (body string, env envelope.Envelope, attributes attributeTexts, err error) {
+func (c *Decoder) open(ctx context.Context, m *Message) (body string, env envelope.Envelope,
+	attributes attributeTexts, err error,
+) {
 	body = aws.ToString(m.Body)
 	attributes.text = make(map[string]string, len(m.MessageAttributes))
 	for name, a := range m.MessageAttributes {
@@ -96,19 +100,19 @@ func (r *receiver) open(m *message) (body string, env envelope.Envelope, attribu
 	if err != nil || len(attributes.text) > 0 && !env.Wrapped {
 		return body, env, attributes, err
 	}
-	n, ok := notificationOf(body)
+	n, ok := trust.Parse(body)
 	if !ok {
 		return body, env, attributes, nil
 	}
-	if !r.trust.includes(n.TopicArn) {
-		m.untrusted = n.TopicArn
+	if !c.Trusted.Includes(n.TopicArn) {
+		m.Untrusted = n.TopicArn
 		return body, env, attributes, nil
 	}
-	if err := r.checkSignature(n); err != nil {
+	if err := c.Signatures.Check(ctx, &n); err != nil {
 		return body, env, attributes, err
 	}
-	came := n.publication // a copy: the rest of n has the message's text once more
-	m.came = &came
+	came := n.Publication // a copy: the rest of n has the message's text once more
+	m.Came = &came
 	deaths := env.Deaths
 	attributes.clear()
 	for name, a := range n.MessageAttributes {
@@ -125,10 +129,10 @@ func (r *receiver) open(m *message) (body string, env envelope.Envelope, attribu
 func unpack(env *envelope.Envelope, attributes *attributeTexts) {
 	for _, p := range slices.Concat(env.Packed, env.Typed) {
 		text := p.Text
-		if binary(p.Type) {
+		if Binary(p.Type) {
 			text = base64.StdEncoding.EncodeToString(p.Binary)
 		}
-		if p.Name != envelopeAttribute {
+		if p.Name != EnvelopeAttribute {
 			attributes.set(p.Name, p.Type, text)
 			continue
 		}
@@ -147,42 +151,8 @@ func attributeText(a types.MessageAttributeValue) string {
 	return *a.StringValue
 }
 
-// notification is SNS's JSON for a message without raw delivery.
-type notification struct {
-	publication
-	Type              string
-	MessageID         string `json:"MessageId"`
-	Message           string
-	MessageAttributes map[string]struct{ Type, Value string }
-
-	SignatureVersion, Signature string
-	CertURL                     string `json:"SigningCertURL"`
-}
-
-// publication is what SNS says about a message beside body and attributes.
-type publication struct {
-	TopicArn  string
-	Subject   *string // nil: it has none
-	Timestamp string  // when SNS accepted it
-}
-
-func notificationOf(body string) (n notification, ok bool) {
-	if !strings.HasPrefix(body, "{") || !strings.Contains(body, `"TopicArn"`) {
-		return n, false
-	}
-	ok = json.Unmarshal([]byte(body), &n) == nil && n.Type == "Notification" && n.TopicArn != "" && n.MessageID != ""
-	return n, ok
-}
-
-// looksWrapped reports whether a body without attributes would be taken for SNS's JSON by a channel that trusts its
-// topic.
-func looksWrapped(body string) bool {
-	_, is := notificationOf(body)
-	return is
-}
-
 func readEnvelope(attributes map[string]string) (envelope.Envelope, error) {
-	text, ours := attributes[envelopeAttribute]
+	text, ours := attributes[EnvelopeAttribute]
 	if !ours {
 		return envelope.Envelope{}, nil
 	}
@@ -226,7 +196,7 @@ func origin(from driver.Channel, env envelope.Envelope, d *driver.Delivery, move
 	return o
 }
 
-func number(s string) int64 {
+func Number(s string) int64 {
 	n, err := strconv.ParseInt(s, 10, 64)
 	if err != nil {
 		return 0 // SQS's own numbers are valid; a missing one is unknown

@@ -1,4 +1,4 @@
-package snssqs
+package wire
 
 import (
 	"encoding/base64"
@@ -6,21 +6,18 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/godwitmq/godwit/driver"
-	"github.com/godwitmq/godwit/internal/claim"
 	"github.com/godwitmq/godwit/internal/envelope"
 	"github.com/godwitmq/godwit/snssqs/internal/client"
 )
 
-// reserved reports whether an attribute of this name has a meaning of its own, so that no header can be one.
-func reserved(name string) bool { return name == envelopeAttribute || claim.Announces(name) }
-
 // setHeaders divides the headers of a message: those that can be attributes of their own, if the destination has these,
 // and the others, which the envelope that is returned has. A name, an empty value or a character that the service does
 // not accept is no reason to refuse a message that Godwit's consumers can read.
-func (w *wire) setHeaders(m *driver.Message, as attributeForm, topic bool) (envelope.Envelope, error) {
-	if !slices.ContainsFunc(m.Header, func(h driver.Header) bool { return as.native || h.Type != "" }) {
+func (w *prepared) setHeaders(m *driver.Message, as Form, topic bool) (envelope.Envelope, error) {
+	if !slices.ContainsFunc(m.Header, func(h driver.Header) bool { return as.Native || h.Type != "" }) {
 		return envelope.New(m), nil // the usual case
 	}
 	rest := *m
@@ -31,9 +28,9 @@ func (w *wire) setHeaders(m *driver.Message, as attributeForm, topic bool) (enve
 		switch {
 		case err != nil:
 			return envelope.Envelope{}, err
-		case as.native && h.Name != as.routing && !reserved(h.Name) && checkAttribute(one, topic) == nil:
+		case as.Native && h.Name != as.Routing && !reserved(h.Name) && checkAttribute(one, topic) == nil:
 			w.native = append(w.native, one)
-		case one.Type != stringType && (h.Name == as.routing || reserved(h.Name)):
+		case one.Type != stringType && (h.Name == as.Routing || reserved(h.Name)):
 			return envelope.Envelope{}, fmt.Errorf("header %s of type %s has the name of an attribute that Godwit uses itself: "+
 				"rename it", h.Name, h.Type)
 		case one.Type != stringType:
@@ -90,7 +87,7 @@ func isNumber(s string) bool {
 
 func packedHeader(h driver.RawHeader) envelope.Packed {
 	p := envelope.Packed{Name: h.Name, Type: h.Type}
-	if binary(h.Type) {
+	if Binary(h.Type) {
 		p.Binary = h.Value
 	} else {
 		p.Text = string(h.Value)
@@ -100,7 +97,7 @@ func packedHeader(h driver.RawHeader) envelope.Packed {
 
 // checkCount refuses a message with more attributes than the service accepts, before its body is uploaded. pointer is
 // the attribute that will announce the body; "": there is none.
-func (w *wire) checkCount(pointer string) error {
+func (w *prepared) checkCount(pointer string) error {
 	const ours = 3 // the routing key, the pointer and the envelope
 	if len(w.native)+ours <= maxAttributes {
 		return nil
@@ -116,7 +113,7 @@ func (w *wire) checkCount(pointer string) error {
 		names = append(names, pointer)
 	}
 	if w.envelope != "" {
-		names = append(names, envelopeAttribute)
+		names = append(names, EnvelopeAttribute)
 	}
 	if len(names) <= maxAttributes {
 		return nil
@@ -150,8 +147,8 @@ func (a *attributeTexts) clear() {
 	clear(a.kinds)
 }
 
-// headers returns the headers of a message: those of the envelope, and the attributes that are none of ours.
-func headers(env envelope.Envelope, attributes attributeTexts, routing string) []driver.Header {
+// headersOf returns the headers of a message: those of the envelope, and the attributes that are none of ours.
+func headersOf(env envelope.Envelope, attributes attributeTexts, routing string) []driver.Header {
 	n := len(env.Headers) + len(attributes.text)
 	if n == 0 {
 		return nil
@@ -162,11 +159,33 @@ func headers(env envelope.Envelope, attributes attributeTexts, routing string) [
 	}
 	for name, value := range attributes.text {
 		_, ours := env.Headers[name]
-		if ours || name == envelopeAttribute || name == routing {
+		if ours || name == EnvelopeAttribute || name == routing {
 			continue
 		}
 		hs = append(hs, driver.Header{Name: name, Value: value, Type: attributes.kinds[name]})
 	}
 	slices.SortFunc(hs, func(a, b driver.Header) int { return strings.Compare(a.Name, b.Name) })
 	return hs
+}
+
+func checkAttribute(h driver.RawHeader, topic bool) error {
+	lower := strings.ToLower(h.Name)
+	legal := func(c rune) bool {
+		return c == '_' || c == '-' || c == '.' || (unicode.IsLetter(c) || unicode.IsNumber(c)) && (!topic || c < 0x80)
+	}
+	if h.Name == "" || len(h.Name) > 256 || strings.HasPrefix(lower, "aws.") || strings.HasPrefix(lower, "amazon.") ||
+		h.Name[0] == '.' || strings.HasSuffix(h.Name, ".") || strings.Contains(h.Name, "..") ||
+		strings.ContainsFunc(h.Name, func(c rune) bool { return !legal(c) }) {
+		return client.Permanent("%q is not the name of an attribute that the service accepts", h.Name)
+	}
+	base, _, _ := strings.Cut(h.Type, ".")
+	switch {
+	case base != "String" && base != "Number" && base != "Binary" || len(h.Type) > 256 || !envelope.Text(h.Type):
+		return client.Permanent("attribute %s has type %q: it must begin with String, Number or Binary", h.Name, h.Type)
+	case len(h.Value) == 0:
+		return client.Permanent("attribute %s has no value, which SQS does not accept", h.Name)
+	case base != "Binary" && !envelope.Text(string(h.Value)):
+		return client.Permanent("the value of attribute %s has characters that SQS does not accept", h.Name)
+	}
+	return nil
 }

@@ -1,4 +1,4 @@
-package snssqs
+package wire
 
 import (
 	"maps"
@@ -21,7 +21,7 @@ type attributeSet[V any] struct {
 }
 
 // of is the attributes of a message: ours, each made by text of a type and a value, and its headers, made by native.
-func (c *attributeCache[V]) of(w *wire, text func(kind, value *string) V,
+func (c *attributeCache[V]) of(w *prepared, text func(kind, value *string) V,
 	native func([]driver.RawHeader) map[string]V,
 ) map[string]V {
 	if w.sizeName != "" || w.native != nil {
@@ -37,12 +37,12 @@ func (c *attributeCache[V]) of(w *wire, text func(kind, value *string) V,
 	return s.values
 }
 
-func newAttributeSet[V any](w *wire, text func(kind, value *string) V) *attributeSet[V] {
+func newAttributeSet[V any](w *prepared, text func(kind, value *string) V) *attributeSet[V] {
 	s := &attributeSet[V]{
 		kind: stringType, envelope: w.envelope, routingKey: w.routingKey, values: make(map[string]V, 2),
 	}
 	if s.envelope != "" {
-		s.values[envelopeAttribute] = text(&s.kind, &s.envelope)
+		s.values[EnvelopeAttribute] = text(&s.kind, &s.envelope)
 	}
 	if s.routingKey != "" {
 		s.values[w.routing] = text(&s.kind, &s.routingKey)

@@ -1,4 +1,4 @@
-package snssqs
+package wire
 
 import (
 	"crypto/sha256"
@@ -10,14 +10,15 @@ import (
 
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/internal/envelope"
+	"github.com/godwitmq/godwit/snssqs/internal/trust"
 )
 
 const (
-	// envelopeAttribute and routingAttribute are our message attributes. SNS's filters check the second, whose name may
+	// EnvelopeAttribute and routingAttribute are our message attributes. SNS's filters check the second, whose name may
 	// differ for a mapped resource. A third announces a pointer to a body in a store. Seven of SQS's ten attributes are
 	// left to other programs.
-	envelopeAttribute = "godwit"
-	routingAttribute  = "routing_key"
+	EnvelopeAttribute = "godwit"
+	RoutingAttribute  = "routing_key"
 
 	stringType = "String"
 	numberType = "Number"
@@ -29,8 +30,8 @@ const (
 	maxDelay     = 900 * time.Second
 )
 
-// wire is a message in wire form.
-type wire struct {
+// prepared is a message in wire form.
+type prepared struct {
 	body         string
 	envelope     string // "": the message has none
 	routingKey   string
@@ -44,13 +45,13 @@ type wire struct {
 }
 
 // bytes returns the size that the service counts: the body, and names, types and values of the attributes.
-func (w *wire) bytes() int {
+func (w *prepared) bytes() int {
 	if w.sent != nil {
 		return len(w.body) + w.sent.bytes()
 	}
 	n := len(w.body) + (&sentOn{header: w.native}).bytes()
 	if w.envelope != "" {
-		n += len(envelopeAttribute) + len(stringType) + len(w.envelope)
+		n += len(EnvelopeAttribute) + len(stringType) + len(w.envelope)
 	}
 	if w.routingKey != "" {
 		n += len(w.routing) + len(stringType) + len(w.routingKey)
@@ -63,11 +64,11 @@ func (w *wire) bytes() int {
 
 // encode returns a message in wire form, or an error that says what is wrong with it. If the body is apart, the wire
 // form has none yet, and no id for duplicates.
-func encode(ch driver.Channel, m *driver.Message, apart bool, as attributeForm) (*wire, error) {
+func encode(ch driver.Channel, m *driver.Message, apart bool, as Form) (*prepared, error) {
 	if err := checkText(m); err != nil {
 		return nil, err
 	}
-	w := &wire{routingKey: m.RoutingKey, routing: as.routing}
+	w := &prepared{routingKey: m.RoutingKey, routing: as.Routing}
 	env, err := w.setHeaders(m, as, ch.Queue == "")
 	if err != nil {
 		return nil, err
@@ -94,13 +95,13 @@ func encode(ch driver.Channel, m *driver.Message, apart bool, as attributeForm) 
 	env.Delay = w.delay
 	// SNS's condition for "no routing key" does not match a message without any attribute.
 	unseen := ch.Queue == "" && len(w.native) == 0 && w.routingKey == ""
-	if !as.native || !env.Empty() || looksWrapped(w.body) || unseen {
+	if !as.Native || !env.Empty() || trust.LooksWrapped(w.body) || unseen {
 		w.envelope = env.String()
 	}
 	return w, nil
 }
 
-func (w *wire) setDelay(ch driver.Channel, d time.Duration) error {
+func (w *prepared) setDelay(ch driver.Channel, d time.Duration) error {
 	switch {
 	case d == 0:
 		return nil

@@ -1,4 +1,4 @@
-package snssqs
+package trust
 
 import (
 	"context"
@@ -35,8 +35,8 @@ const (
 // snsHost is the hosts from which SNS serves its certificates.
 var snsHost = regexp.MustCompile(`^sns\.[a-z]{2}(-[a-z]+)+-[0-9]+\.amazonaws\.com(\.cn)?$`)
 
-// signatures checks the signatures of messages in SNS's JSON.
-type signatures struct {
+// Signatures checks the signatures of messages in SNS's JSON.
+type Signatures struct {
 	client   *http.Client
 	endpoint string // of a local SNS, which serves its certificate itself; "": it is AWS's
 
@@ -45,33 +45,33 @@ type signatures struct {
 	unread string                    // the address of one that is needed, and could not be read; "": there is none
 }
 
-func newSignatures(client *http.Client, endpoint *string) *signatures {
-	s := &signatures{client: client, keys: map[string]*rsa.PublicKey{}}
+func NewSignatures(client *http.Client, endpoint *string) *Signatures {
+	s := &Signatures{client: client, keys: map[string]*rsa.PublicKey{}}
 	if at := aws.ToString(endpoint); at != "" && !strings.Contains(at, ".amazonaws.com") {
 		s.endpoint = strings.TrimSuffix(at, "/")
 	}
 	return s
 }
 
-// uncheckedError is the error of a message whose signature could not be checked now. The message is delivered again
+// UncheckedError is the error of a message whose signature could not be checked now. The message is delivered again
 // when its lease ends.
-type uncheckedError struct{ err error }
+type UncheckedError struct{ err error }
 
-func (e *uncheckedError) Error() string { return e.err.Error() }
-func (e *uncheckedError) Unwrap() error { return &driver.Error{Class: driver.Transient, Err: e.err} }
+func (e *UncheckedError) Error() string { return e.err.Error() }
+func (e *UncheckedError) Unwrap() error { return &driver.Error{Class: driver.Transient, Err: e.err} }
 
-// checkSignature refuses a message whose signature is not that of SNS.
-func (r *receiver) checkSignature(n notification) error {
-	if r.signatures == nil {
+// Check refuses a message whose signature is not that of SNS. A nil signatures checks nothing.
+func (s *Signatures) Check(ctx context.Context, n *notification) error {
+	if s == nil {
 		return nil
 	}
-	if err := r.signatures.check(r.life, &n); err != nil {
+	if err := s.verify(ctx, n); err != nil {
 		return fmt.Errorf("the signature of topic %s (snssqs.Options.CheckSignatures): %w", n.TopicArn, err)
 	}
 	return nil
 }
 
-func (s *signatures) check(ctx context.Context, n *notification) error {
+func (s *Signatures) verify(ctx context.Context, n *notification) error {
 	var sum []byte
 	var hash crypto.Hash
 	switch text := []byte(n.signed()); {
@@ -100,19 +100,9 @@ func (s *signatures) check(ctx context.Context, n *notification) error {
 	return nil
 }
 
-// signed is the text that SNS signs.
-func (n *notification) signed() string {
-	fields := []string{"Message", n.Message, "MessageId", n.MessageID}
-	if n.Subject != nil {
-		fields = append(fields, "Subject", *n.Subject)
-	}
-	fields = append(fields, "Timestamp", n.Timestamp, "TopicArn", n.TopicArn, "Type", n.Type, "")
-	return strings.Join(fields, "\n")
-}
-
-// ready returns an error while a certificate that a message needed cannot be read. Polls wait for it: each would count
+// Ready returns an error while a certificate that a message needed cannot be read. Polls wait for it: each would count
 // as a receive of that message, until SQS moves it to the dead letters.
-func (s *signatures) ready(ctx context.Context) error {
+func (s *Signatures) Ready(ctx context.Context) error {
 	if s == nil {
 		return nil
 	}
@@ -123,7 +113,7 @@ func (s *signatures) ready(ctx context.Context) error {
 		return nil
 	}
 	_, err := s.key(ctx, address)
-	if unchecked := new(uncheckedError); errors.As(err, &unchecked) {
+	if unchecked := new(UncheckedError); errors.As(err, &unchecked) {
 		return err
 	}
 	return nil // it was read, or it is no certificate, which the message's next check says
@@ -131,7 +121,7 @@ func (s *signatures) ready(ctx context.Context) error {
 
 // key returns the key in a certificate. Only SNS itself serves its certificates, so that the key is SNS's if the
 // address is.
-func (s *signatures) key(ctx context.Context, told string) (*rsa.PublicKey, error) {
+func (s *Signatures) key(ctx context.Context, told string) (*rsa.PublicKey, error) {
 	address, err := s.address(told)
 	if err != nil {
 		return nil, err
@@ -145,7 +135,7 @@ func (s *signatures) key(ctx context.Context, told string) (*rsa.PublicKey, erro
 	text, err := s.read(ctx, address)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if unchecked := new(uncheckedError); errors.As(err, &unchecked) {
+	if unchecked := new(UncheckedError); errors.As(err, &unchecked) {
 		s.unread = address
 		return nil, err
 	}
@@ -184,7 +174,7 @@ func keyIn(text []byte) (*rsa.PublicKey, error) {
 
 // address returns where the certificate is read whose address a message has. A local SNS serves its own under every
 // name of its host.
-func (s *signatures) address(told string) (string, error) {
+func (s *Signatures) address(told string) (string, error) {
 	at, err := url.Parse(told)
 	switch {
 	case err == nil && s.endpoint != "":
@@ -197,7 +187,7 @@ func (s *signatures) address(told string) (string, error) {
 }
 
 // read reads a certificate. The error is an uncheckedError if reading it again may help.
-func (s *signatures) read(ctx context.Context, address string) ([]byte, error) {
+func (s *Signatures) read(ctx context.Context, address string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, certWithin)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
@@ -208,18 +198,18 @@ func (s *signatures) read(ctx context.Context, address string) ([]byte, error) {
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	answer, err := client.Do(req)
 	if err != nil {
-		return nil, &uncheckedError{fmt.Errorf("read its certificate: %w", err)}
+		return nil, &UncheckedError{fmt.Errorf("read its certificate: %w", err)}
 	}
 	defer func() { _ = answer.Body.Close() }() // it is read, or not wanted
 	switch {
 	case answer.StatusCode >= http.StatusInternalServerError, answer.StatusCode == http.StatusTooManyRequests:
-		return nil, &uncheckedError{fmt.Errorf("read its certificate %s: %s", address, answer.Status)}
+		return nil, &UncheckedError{fmt.Errorf("read its certificate %s: %s", address, answer.Status)}
 	case answer.StatusCode != http.StatusOK:
 		return nil, fmt.Errorf("it is not there: %s", answer.Status)
 	}
 	text, err := io.ReadAll(io.LimitReader(answer.Body, certBytes))
 	if err != nil {
-		return nil, &uncheckedError{fmt.Errorf("read its certificate %s: %w", address, err)}
+		return nil, &UncheckedError{fmt.Errorf("read its certificate %s: %w", address, err)}
 	}
 	return text, nil
 }

@@ -1,4 +1,4 @@
-package snssqs
+package trust
 
 import "testing"
 
@@ -19,12 +19,12 @@ func TestCertificatesComeFromSNS(t *testing.T) {
 		"https://sns.eu-west-1.amazonaws.com/a.pem\nHost: evil.example":       false,
 		"": false,
 	} {
-		if at, err := newSignatures(nil, nil).address(told); (err == nil) != want || want && at != told {
+		if at, err := NewSignatures(nil, nil).address(told); (err == nil) != want || want && at != told {
 			t.Errorf("%q is read at %q, %v", told, at, err)
 		}
 	}
 	local := "http://127.0.0.1:4566/"
-	at, err := newSignatures(nil, &local).address("http://localhost:4566/cert.pem")
+	at, err := NewSignatures(nil, &local).address("http://localhost:4566/cert.pem")
 	if err != nil || at != "http://127.0.0.1:4566/cert.pem" {
 		t.Errorf("a local certificate is read at %q, %v", at, err)
 	}

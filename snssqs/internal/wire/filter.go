@@ -1,4 +1,4 @@
-package snssqs
+package wire
 
 import (
 	"encoding/json"
@@ -13,15 +13,15 @@ import (
 // maxFilterValues is the most values that SNS accepts in a subscription's filter policy.
 const maxFilterValues = 150
 
-// everything is the filter policy that lets every message pass.
-const everything = "{}"
+// Everything is the filter policy that lets every message pass.
+const Everything = "{}"
 
-// filterPolicy returns a filter on an attribute as an SNS filter policy, or an error if SNS cannot express it.
-func filterPolicy(f driver.Filter, attribute string) (string, error) {
+// FilterPolicy returns a filter on an attribute as an SNS filter policy, or an error if SNS cannot express it.
+func FilterPolicy(f driver.Filter, attribute string) (string, error) {
 	n := len(f.Exact) + len(f.Prefix) + len(f.Exclude)
 	switch {
 	case n == 0:
-		return everything, nil
+		return Everything, nil
 	case len(f.Exclude) > 0 && n > len(f.Exclude):
 		return "", fmt.Errorf("the filter's Exclude cannot be combined with Exact or Prefix")
 	case slices.Contains(slices.Concat(f.Exact, f.Prefix, f.Exclude), ""):
@@ -48,18 +48,18 @@ func filterPolicy(f driver.Filter, attribute string) (string, error) {
 	return string(policy), err
 }
 
-// filterable returns an error if a channel cannot have a filter: only queues of an exchange can, and a receiver deletes
+// Filterable returns an error if a channel cannot have a filter: only queues of an exchange can, and a receiver deletes
 // the messages that do not match, which must never happen to dead letters.
-func filterable(ch driver.Channel, f driver.Filter) error {
+func Filterable(ch driver.Channel, f driver.Filter) error {
 	if f.IsZero() || ch.Exchange != "" && !ch.DeadLetter {
 		return nil
 	}
 	return client.Permanent("channel %s: it can have no filter: filters select what a queue gets of an exchange", ch)
 }
 
-// passes reports whether a filter lets a routing key pass. The receiver checks this in addition to SNS, because after a
+// Passes reports whether a filter lets a routing key pass. The receiver checks this in addition to SNS, because after a
 // change of the filter, or a new subscription, SNS delivers other messages for a while.
-func passes(f driver.Filter, key string) bool {
+func Passes(f driver.Filter, key string) bool {
 	if f.IsZero() {
 		return true
 	}
@@ -68,4 +68,27 @@ func passes(f driver.Filter, key string) bool {
 	}
 	return key != "" && (slices.Contains(f.Exact, key) ||
 		slices.ContainsFunc(f.Prefix, func(p string) bool { return strings.HasPrefix(key, p) }))
+}
+
+// ParseFilterPolicy is the inverse of filterPolicy. A policy of another form passes everything.
+func ParseFilterPolicy(policy, attribute string) (f driver.Filter) {
+	var doc map[string][]any
+	if json.Unmarshal([]byte(policy), &doc) != nil || len(doc) != 1 {
+		return driver.Filter{}
+	}
+	for _, value := range doc[attribute] {
+		switch v := value.(type) {
+		case string:
+			f.Exact = append(f.Exact, v)
+		case map[string]any:
+			if prefix, ok := v["prefix"].(string); ok {
+				f.Prefix = append(f.Prefix, prefix)
+			}
+			others, _ := v["anything-but"].([]any)
+			for _, other := range others {
+				f.Exclude = append(f.Exclude, fmt.Sprint(other))
+			}
+		}
+	}
+	return f
 }

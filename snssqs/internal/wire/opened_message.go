@@ -1,4 +1,4 @@
-package snssqs
+package wire
 
 import (
 	"encoding/json"
@@ -6,6 +6,7 @@ import (
 
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/internal/envelope"
+	"github.com/godwitmq/godwit/snssqs/internal/trust"
 )
 
 // openedMessage is a raw message while it is changed. Its body and attributes are those that a consumer gets: of a
@@ -20,15 +21,15 @@ type openedMessage struct {
 }
 
 // opened opens a message, as the receivers of a channel with this trust do.
-func opened(body string, header []driver.RawHeader, t trust) *openedMessage {
+func opened(body string, header []driver.RawHeader, t trust.Topics) *openedMessage {
 	o := &openedMessage{text: body, header: header}
 	text, _ := o.envelope()
 	env, err := envelope.Parse(text)
 	if len(header) > 0 && (err != nil || !env.Wrapped) {
 		return o
 	}
-	n, ok := notificationOf(body)
-	if !ok || !t.includes(n.TopicArn) {
+	n, ok := trust.Parse(body)
+	if !ok || !t.Includes(n.TopicArn) {
 		return o
 	}
 	in := &openedMessage{text: n.Message, outer: o}
@@ -62,7 +63,7 @@ func (o *openedMessage) closed() (string, []driver.RawHeader) {
 // envelope returns the text of the envelope, and its position; -1: there is none.
 func (o *openedMessage) envelope() (string, int) {
 	i := slices.IndexFunc(o.header, func(h driver.RawHeader) bool {
-		return h.Name == envelopeAttribute && h.Type == stringType
+		return h.Name == EnvelopeAttribute && h.Type == stringType
 	})
 	if i < 0 {
 		return "", i
@@ -77,7 +78,7 @@ func (o *openedMessage) setEnvelope(text string) {
 	case was == text:
 		return
 	case i < 0:
-		o.add(envelopeAttribute, stringType, text)
+		o.add(EnvelopeAttribute, stringType, text)
 	case text == "":
 		o.header = slices.Delete(o.header, i, i+1)
 	default:
@@ -154,22 +155,22 @@ func (o *openedMessage) revive() {
 	}
 	var stay []envelope.Packed
 	for _, p := range packed {
-		if len(left) == room || taken(p.Name) || own && p.Name == envelopeAttribute {
+		if len(left) == room || taken(p.Name) || own && p.Name == EnvelopeAttribute {
 			stay = append(stay, p)
 		} else {
 			left = append(left, unpacked(p))
 		}
 	}
-	if len(left) < maxAttributes && !taken(envelopeAttribute) {
+	if len(left) < maxAttributes && !taken(EnvelopeAttribute) {
 		text = envelope.Pack(text, stay)
-		left = append(left, driver.RawHeader{Name: envelopeAttribute, Type: stringType, Value: []byte(text)})
+		left = append(left, driver.RawHeader{Name: EnvelopeAttribute, Type: stringType, Value: []byte(text)})
 	}
 	m.header = left
 }
 
 func unpacked(p envelope.Packed) driver.RawHeader {
 	h := driver.RawHeader{Name: p.Name, Type: p.Type, Value: p.Binary}
-	if !binary(p.Type) {
+	if !Binary(p.Type) {
 		h.Value = []byte(p.Text)
 	}
 	return h
