@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/snssqs/internal/estate"
 	"github.com/godwitmq/godwit/snssqs/internal/wire"
 )
 
@@ -57,12 +58,13 @@ func (a Attributes) check(field string) error {
 
 // form returns the attributes of messages to a channel: those of the channel itself, then those of its exchange, then
 // those of all.
-func (b *Backend) form(to driver.Channel) wire.Form {
-	to.DeadLetter = false
-	_, mapped := b.mapped(to)
+func (o *Options) form(to driver.Channel, mapped bool) wire.Form {
 	f := wire.Form{Native: mapped}
 	var headers HeaderForm
-	for _, a := range []Attributes{b.attributesOf[to.String()], b.attributesOf[exchange(to).String()], b.attributes} {
+	for _, a := range []Attributes{
+		o.AttributesOf[to.String()], o.AttributesOf[estate.ExchangeOf(to).String()],
+		o.Attributes,
+	} {
 		if headers == HeadersDefault {
 			headers = a.Headers
 		}

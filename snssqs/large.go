@@ -107,30 +107,17 @@ func (l Large) or(all Large) Large {
 	return l
 }
 
-// uploads is for a sender to a channel whose service accepts messages of limit bytes; nil: there is no store.
-func (b *Backend) uploads(to driver.Channel, limit int) *wire.Uploads {
-	if b.apart.store == nil {
+// uploads is for a sender to a channel whose service accepts messages of limit bytes, and whose bodies are in a folder;
+// nil: there is no store.
+func (a *apart) uploads(to driver.Channel, folder string, limit int) *wire.Uploads {
+	if a.store == nil {
 		return nil
 	}
 	of := to
 	of.DeadLetter = false
-	l := b.apart.of[of.String()].or(b.apart.all).or(Large{Above: defaultAbove, Pointers: PointerCurrent})
+	l := a.of[of.String()].or(a.all).or(Large{Above: defaultAbove, Pointers: PointerCurrent})
 	return &wire.Uploads{
-		Store: b.apart.store, Folder: b.namespace.folder(to), Above: min(max(l.Above, 0), limit),
+		Store: a.store, Folder: folder, Above: min(max(l.Above, 0), limit),
 		Format: claim.Format(l.Pointers - PointerCurrent), Zip: l.Compression == CompressionZstd,
 	}
-}
-
-// folder is where the bodies of a channel's messages are.
-func (ns namespace) folder(ch driver.Channel) string {
-	folder := wire.TopicFolder + "/" + ch.Exchange
-	if ch.Queue != "" {
-		ch.Ordered = false
-		name, _ := namespace("").queue(ch) // the channel was opened, so its name is legal
-		folder = "queues/" + name
-	}
-	if ns != "" {
-		folder = string(ns) + "/" + folder
-	}
-	return folder
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/snssqs/internal/client"
+	"github.com/godwitmq/godwit/snssqs/internal/estate"
 )
 
 const (
@@ -24,41 +25,40 @@ const (
 // Notifier publishes notices to a topic of SNS, for its subscribers: people by mail, and programs. It is a Notifier of
 // package ops. It needs the permission sns:Publish.
 type Notifier struct {
-	b   *Backend
-	arn string
+	clients *client.Clients
+	arn     string
 }
 
-// NewNotifier returns a notifier for a topic, which exists already. It makes no request.
-func (b *Backend) NewNotifier(topicARN string) (*Notifier, error) {
-	a, ok := parseARN(topicARN)
-	if !ok || a.service != "sns" || a.region == "" || a.account == "" || a.name == "" || strings.Contains(a.name, ":") {
+func newNotifier(clients *client.Clients, topicARN string) (*Notifier, error) {
+	a, ok := estate.ParseARN(topicARN)
+	if !ok || a.Service != "sns" || a.Region == "" || a.Account == "" || a.Name == "" || strings.Contains(a.Name, ":") {
 		return nil, fmt.Errorf("snssqs: %q is no ARN of a topic: it has the form "+
 			"arn:aws:sns:eu-west-1:123456789012:alerts", topicARN)
 	}
-	if strings.HasSuffix(a.name, fifoSuffix) {
+	if estate.Ordered(a.Name) {
 		return nil, fmt.Errorf("snssqs: topic %s is ordered, and such topics send no mail: use a standard one", topicARN)
 	}
-	return &Notifier{b: b, arn: topicARN}, nil
+	return &Notifier{clients: clients, arn: topicARN}, nil
 }
 
 // Notify publishes the text of a notice. The attributes critical and notice are for filters of subscriptions.
 func (n *Notifier) Notify(ctx context.Context, notice *driver.Notice) error {
-	if err := n.b.clients.Open(); err != nil {
+	if err := n.clients.Open(); err != nil {
 		return err
 	}
-	a, _ := parseARN(n.arn)
+	a, _ := estate.ParseARN(n.arn)
 	attribute := func(value string) types.MessageAttributeValue {
 		return types.MessageAttributeValue{DataType: aws.String("String"), StringValue: aws.String(value)}
 	}
-	t := topic{name: a.name, arn: n.arn, region: a.region, foreign: true}
-	_, err := n.b.clients.SNS.Publish(ctx, &sns.PublishInput{
+	t := estate.Topic{Name: a.Name, ARN: n.arn, Region: a.Region, Foreign: true}
+	_, err := n.clients.SNS.Publish(ctx, &sns.PublishInput{
 		TopicArn: &n.arn, Subject: aws.String(subject(notice.Title)), Message: aws.String(shorten(notice.Text)),
 		MessageAttributes: map[string]types.MessageAttributeValue{
 			"critical": attribute(fmt.Sprint(notice.Critical)), "notice": attribute(notice.ID),
 		},
-	}, t.at())
+	}, t.At())
 	if err != nil {
-		return fmt.Errorf("topic %s: %w", a.name, client.Failed(err, "sns:Publish"))
+		return fmt.Errorf("topic %s: %w", a.Name, client.Failed(err, "sns:Publish"))
 	}
 	return nil
 }

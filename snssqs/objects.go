@@ -34,12 +34,12 @@ type objects struct {
 }
 
 // newObjects is for a receiver of a channel; nil: there is no store, or the channel's messages have other readers.
-func (b *Backend) newObjects(from driver.Channel) *objects {
-	if b.apart.store == nil || from.Exchange != "" {
+func newObjects(store driver.Store, log *slog.Logger, from driver.Channel) *objects {
+	if store == nil || from.Exchange != "" {
 		return nil
 	}
 	o := &objects{
-		store: b.apart.store, log: b.log, channel: from.String(), tokens: make(chan struct{}, deletesAtOnce),
+		store: store, log: log, channel: from.String(), tokens: make(chan struct{}, deletesAtOnce),
 	}
 	o.life, o.end = context.WithCancel(context.Background())
 	return o

@@ -82,7 +82,7 @@ type Options struct {
 func (o *Options) check() error {
 	if ns := o.Namespace; ns != "" && !part.Legal(ns) {
 		return fmt.Errorf("snssqs: Options.Namespace is %q: use letters, digits, '_' and '-', begin and end with a "+
-			"letter or digit, no '--', and not %q", ns, dlqPart)
+			"letter or digit, no '--', and not %q", ns, part.DeadLetters)
 	}
 	if err := o.checkAttributes(); err != nil {
 		return err

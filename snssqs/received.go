@@ -2,7 +2,6 @@ package snssqs
 
 import (
 	"context"
-	"strings"
 	"sync"
 	"time"
 
@@ -11,6 +10,7 @@ import (
 
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/snssqs/internal/client"
+	"github.com/godwitmq/godwit/snssqs/internal/estate"
 	"github.com/godwitmq/godwit/snssqs/internal/wire"
 )
 
@@ -57,7 +57,7 @@ const (
 // Received makes no request. The messages are all of the queue with this ARN, in the order in which they were received.
 func (b *Backend) Received(queueARN string, ms []types.Message) *Received {
 	r := &Received{
-		b: b, queueARN: queueARN, ordered: strings.HasSuffix(queueARN, fifoSuffix), open: len(ms),
+		b: b, queueARN: queueARN, ordered: estate.Ordered(queueARN), open: len(ms),
 		at: make(map[*wire.Message]int, len(ms)), entries: make([]receivedEntry, len(ms)), settled: make(chan struct{}),
 	}
 	for i := range ms {
@@ -84,20 +84,20 @@ func (r *Received) Receiver(ctx context.Context, from driver.Channel, o driver.R
 	if err := wire.Filterable(from, o.Filter); err != nil {
 		return nil, err
 	}
-	q, err := r.b.known(ctx, from)
+	q, err := r.b.estate.Queues.Known(ctx, from)
 	if err != nil {
 		return nil, err
 	}
-	if arn := q.arn(); arn != r.queueARN {
+	if arn := q.ARN(); arn != r.queueARN {
 		return nil, client.Permanent("the messages are of queue %s, and channel %s has queue %s: name the channel and the "+
 			"namespace of the queue from which the messages come", r.queueARN, from, arn)
 	}
-	in, err := r.b.newReceiver(ctx, from, o, q, r.b.handedLedger(q.url))
+	in, err := r.b.newReceiver(ctx, from, o, q, r.b.handed.of(q.URL))
 	if err != nil {
 		return nil, err
 	}
 	in.handed = true
-	visible := q.seconds(types.QueueAttributeNameVisibilityTimeout)
+	visible := q.Seconds(types.QueueAttributeNameVisibilityTimeout)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.opened {
@@ -108,17 +108,22 @@ func (r *Received) Receiver(ctx context.Context, from driver.Channel, o driver.R
 	return &received{r, in, min(visible, oldestReceived)}, nil
 }
 
-// handedLedger returns the ledger of the messages of a queue that another program deletes. It outlives a batch.
-func (b *Backend) handedLedger(url string) *ledger {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.handed == nil {
-		b.handed = map[string]*ledger{}
+// handedLedgers are the ledgers of messages that other programs delete, by the queue's URL. They outlive a batch.
+type handedLedgers struct {
+	mu  sync.Mutex
+	all map[string]*ledger
+}
+
+func (h *handedLedgers) of(url string) *ledger {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.all == nil {
+		h.all = map[string]*ledger{}
 	}
-	if b.handed[url] == nil {
-		b.handed[url] = &ledger{}
+	if h.all[url] == nil {
+		h.all[url] = &ledger{}
 	}
-	return b.handed[url]
+	return h.all[url]
 }
 
 // Close does nothing: the Backend stays open.
@@ -175,7 +180,7 @@ type received struct {
 func (r *received) Limits() driver.ReceiveLimits {
 	return driver.ReceiveLimits{
 		Batch: client.MaxBatch, SettleBatch: client.MaxBatch, Window: max(r.in.o.Concurrency, 1) + len(r.r.entries),
-		RetryMax: leaseTotal - r.age, MaxReceives: r.in.queue.maxReceives(),
+		RetryMax: leaseTotal - r.age, MaxReceives: r.in.queue.MaxReceives(),
 	}
 }
 

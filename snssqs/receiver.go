@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"log/slog"
+	"maps"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,7 +15,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/internal/backoff"
 	"github.com/godwitmq/godwit/snssqs/internal/client"
+	"github.com/godwitmq/godwit/snssqs/internal/estate"
 	"github.com/godwitmq/godwit/snssqs/internal/wire"
 )
 
@@ -34,23 +38,26 @@ const (
 
 // receiver receives from one queue.
 type receiver struct {
-	b      *Backend
-	o      driver.ReceiverOptions
-	queue  *queue
-	source driver.Source
-	lease  time.Duration
+	clients     *client.Clients
+	provisioner *estate.Provisioner
+	log         *slog.Logger
+	o           driver.ReceiverOptions
+	source      driver.Source
 
 	wire.Decoder
 	lenient bool // a message without a routing key passes any filter
 
+	polls    *poller
+	letters  deadLetters
 	finished *ledger
 	objects  *objects // nil: it deletes none
 	handed   bool     // another program has received the messages, and deletes them
-	attempts attempts
 	closed   atomic.Bool
 
-	// life ends with Close; it is for the subscription's checks, and for polls that outlive their caller's context.
-	life     context.Context
+	queue  *estate.Queue
+	warned *estate.Once // channels with JSON that was not opened
+
+	life     context.Context // ends with Close
 	end      context.CancelFunc
 	watching sync.WaitGroup // the subscription's checks
 }
@@ -65,48 +72,68 @@ func (b *Backend) Receiver(ctx context.Context, from driver.Channel, o driver.Re
 	if err := wire.Filterable(from, o.Filter); err != nil {
 		return nil, err
 	}
-	q, err := b.queueOf(ctx, from)
+	q, err := b.estate.Queues.Of(ctx, from)
 	if err != nil {
 		return nil, err
 	}
 	o.Wait = min(o.Wait, client.MaxWait)
 	// SQS counts in seconds. A lease is rounded down, so that it never ends earlier than the core expects.
-	lease := min(max(cmp.Or(o.Lease, q.lease()).Truncate(time.Second), time.Second), leaseTotal)
-	if o.Lease == 0 && lease < defaultLease {
+	lease := min(max(cmp.Or(o.Lease, q.Lease()).Truncate(time.Second), time.Second), leaseTotal)
+	if o.Lease == 0 && lease < estate.DefaultLease {
 		o.Wait = min(o.Wait, lease/2) // the lease counts from before the poll, and it must last for a renewal
 	}
 	r, err := b.newReceiver(ctx, from, o, q, &ledger{})
 	if err != nil {
 		return nil, err
 	}
-	r.lease, r.objects = lease, b.newObjects(from)
-	if spec, known := b.specOf(from); known && spec.Mode == driver.Never {
-		b.warnFewReceives(from, q) // otherwise Ensure has checked it
+	r.polls = &poller{
+		sqs: b.clients.Polls, queue: q, ordered: from.Ordered, lease: lease, cancels: b.cancelPolls, life: r.life,
 	}
+	r.objects = newObjects(b.large.store, b.log, from)
+	b.provisioner.Opened(from, q)
 	r.watch()
 	return r, nil
 }
 
-// newReceiver returns a receiver without a lease and objects.
-func (b *Backend) newReceiver(ctx context.Context, from driver.Channel, o driver.ReceiverOptions, q *queue,
+// newReceiver returns a receiver that makes no polls and deletes no objects.
+func (b *Backend) newReceiver(ctx context.Context, from driver.Channel, o driver.ReceiverOptions, q *estate.Queue,
 	finished *ledger,
 ) (*receiver, error) {
-	trusted, err := b.queueTrusts(ctx, from, q)
+	trusted, err := b.estate.Queues.Trusts(ctx, from, q)
 	if err != nil {
 		return nil, err
 	}
 	r := &receiver{
-		b: b, o: o, queue: q, source: driver.Source{Name: q.name}, finished: finished,
+		clients: b.clients, provisioner: b.provisioner, log: b.log, o: o, queue: q,
+		source: driver.Source{Name: q.Name}, finished: finished, warned: &b.warned,
 		Decoder: wire.Decoder{
-			From: from, Routing: b.form(from).Routing, Trusted: trusted, Signatures: b.envelopes.signatures,
-			Store: b.apart.store, Handled: finished.handled,
+			From: from, Routing: b.estate.Form(from).Routing, Trusted: trusted, Signatures: b.signatures,
+			Store: b.large.store, Handled: finished.handled,
 		},
 	}
-	if as, mapped := b.mapped(from); mapped {
+	r.letters = deadLetters{decoder: &r.Decoder, provisioner: b.provisioner, requests: &b.requests}
+	if as, mapped := b.estate.Mapping(from); mapped {
 		r.lenient = !as.RequireRoutingKey
 	}
 	r.life, r.end = context.WithCancel(context.Background())
 	return r, nil
+}
+
+// watch checks the subscription of a queue of an exchange while the receiver is open, if a consumer of this process may
+// provision it.
+func (r *receiver) watch() {
+	spec, ours := r.provisioner.Provisions(r.From)
+	if !ours || r.From.Exchange == "" || r.From.DeadLetter {
+		return
+	}
+	r.watching.Go(func() {
+		for backoff.Sleep(r.life, estate.CheckEvery) == nil {
+			if err := r.provisioner.Check(r.life, spec, r.queue); err != nil && r.life.Err() == nil {
+				r.log.Warn("checking the subscription failed; the check will be repeated", "channel", r.From.String(),
+					"error", err, "in", estate.CheckEvery)
+			}
+		}
+	})
 }
 
 func (r *receiver) Limits() driver.ReceiveLimits {
@@ -115,7 +142,7 @@ func (r *receiver) Limits() driver.ReceiveLimits {
 		window = max(r.o.Concurrency, 1) + ahead
 	}
 	batch := client.MaxBatch
-	if r.queue.fewReceives() {
+	if r.queue.FewReceives() {
 		window = max(r.o.Concurrency, 1)
 		batch = max(1, min(window/workersAPoll, client.MaxBatch))
 		if r.From.Ordered {
@@ -124,10 +151,10 @@ func (r *receiver) Limits() driver.ReceiveLimits {
 	}
 	lim := driver.ReceiveLimits{
 		Batch: batch, SettleBatch: client.MaxBatch, Window: window, Polls: (window + batch - 1) / batch,
-		Grows:    !r.queue.fewReceives() && r.o.Window == 0,
-		Lanes:    r.From.Ordered && !r.queue.fewReceives() && r.o.Window == 0,
-		RetryMax: leaseTotal, HoldBelow: holdBelow, Lease: r.lease, LeaseTotal: leaseTotal,
-		MaxReceives: r.queue.maxReceives(),
+		Grows:    !r.queue.FewReceives() && r.o.Window == 0,
+		Lanes:    r.From.Ordered && !r.queue.FewReceives() && r.o.Window == 0,
+		RetryMax: leaseTotal, HoldBelow: holdBelow, Lease: r.polls.lease, LeaseTotal: leaseTotal,
+		MaxReceives: r.queue.MaxReceives(),
 	}
 	return lim
 }
@@ -143,15 +170,15 @@ func (r *receiver) Receive(ctx context.Context, ask driver.Ask, into []driver.De
 		return into, err
 	}
 	in := &sqs.ReceiveMessageInput{
-		QueueUrl:                    &r.queue.url,
+		QueueUrl:                    &r.queue.URL,
 		MaxNumberOfMessages:         int32(min(ask.Max, client.MaxBatch)),
-		WaitTimeSeconds:             r.wait(ask.Wait(r.o.Wait)),
-		VisibilityTimeout:           int32(r.lease / time.Second),
+		WaitTimeSeconds:             r.polls.wait(ask.Wait(r.o.Wait)),
+		VisibilityTimeout:           int32(r.polls.lease / time.Second),
 		MessageAttributeNames:       []string{"All"},
 		MessageSystemAttributeNames: []types.MessageSystemAttributeName{types.MessageSystemAttributeNameAll},
 	}
 	asked := time.Now()
-	out, err := r.poll(ctx, in)
+	out, err := r.polls.poll(ctx, in)
 	if err != nil {
 		if ctx.Err() != nil || r.closed.Load() {
 			return into, nil // the poll was canceled, and no message came
@@ -159,7 +186,7 @@ func (r *receiver) Receive(ctx context.Context, ask driver.Ask, into []driver.De
 		return into, r.denied(ctx, client.Failed(err, "sqs:ReceiveMessage"))
 	}
 	var unwanted discards
-	into, unread := r.take(out.Messages, asked, asked.Add(r.lease), into, &unwanted)
+	into, unread := r.take(out.Messages, asked, asked.Add(r.polls.lease), into, &unwanted)
 	r.discard(&unwanted)
 	return into, unread
 }
@@ -205,32 +232,6 @@ func (r *receiver) take(ms []types.Message, asked, leaseEnds time.Time, into []d
 	return into, unread
 }
 
-// wait returns the WaitTimeSeconds of a poll. The SDK omits a zero, and then the queue's own wait applies; so the
-// shortest possible wait on a queue that has one is a second.
-func (r *receiver) wait(d time.Duration) int32 {
-	own := r.queue.attributes[string(types.QueueAttributeNameReceiveMessageWaitTimeSeconds)]
-	if d < time.Second && wire.Number(own) > 0 {
-		return 1
-	}
-	return int32(d / time.Second)
-}
-
-// poll makes one request. It ends with ctx if no message is lost by that. SQS may give messages to a poll whose client
-// has disconnected, and hides them until their lease ends; there the request outlives ctx, by at most its wait.
-func (r *receiver) poll(ctx context.Context, in *sqs.ReceiveMessageInput) (*sqs.ReceiveMessageOutput, error) {
-	switch {
-	case r.From.Ordered:
-		return r.attempt(ctx, in)
-	case !r.b.cancelPolls:
-		ctx = r.life
-	}
-	return r.receiveMessage(ctx, in)
-}
-
-func (r *receiver) receiveMessage(ctx context.Context, in *sqs.ReceiveMessageInput) (*sqs.ReceiveMessageOutput, error) {
-	return r.b.clients.Polls.ReceiveMessage(ctx, in, client.Once, r.queue.at())
-}
-
 // Close ends the subscription's checks and an open poll.
 func (r *receiver) Close(context.Context) error {
 	if !r.closed.Swap(true) {
@@ -245,8 +246,8 @@ func (r *receiver) Close(context.Context) error {
 func (r *receiver) warnUntrusted(m *wire.Message) {
 	of := r.From
 	of.DeadLetter = false
-	if r.b.envelopes.warned.first(of) {
-		r.b.log.Warn("a message came in the JSON of an SNS topic that the channel does not trust, and its handler gets "+
+	if r.warned.First(of) {
+		r.log.Warn("a message came in the JSON of an SNS topic that the channel does not trust, and its handler gets "+
 			"that JSON; to open such messages, list the topic in snssqs.Options.EnvelopesFrom", "channel", of.String(),
 			"topic", m.Untrusted, "message", aws.ToString(m.MessageId))
 	}
@@ -254,3 +255,46 @@ func (r *receiver) warnUntrusted(m *wire.Message) {
 
 // Raw implements driver.RawReader.
 func (r *receiver) Raw(h driver.Handle) driver.Raw { return h.Ref.(*wire.Message).Raw() }
+
+// denied returns the error of a failed poll. If the service denied it because the queue is paused, that is
+// driver.ErrPaused.
+func (r *receiver) denied(ctx context.Context, err error) error {
+	if driver.ClassOf(err) != driver.Denied {
+		return err
+	}
+	q := *r.queue // the receiver's own is not locked
+	if r.provisioner.Queues.Load(ctx, &q) != nil || !q.Paused() {
+		return err
+	}
+	return &driver.Error{Class: driver.Transient, Err: fmt.Errorf("%w: the policy of queue %s has the statement %s: "+
+		"end it with `godwit resume %s`", driver.ErrPaused, q.Name, estate.PauseSid, r.From)}
+}
+
+// As implements driver.Native: it knows *Message, *types.Message of the SDK as it was received, and *driver.Provenance.
+func (r *receiver) As(h driver.Handle, to any) bool {
+	m, ok := h.Ref.(*wire.Message)
+	if !ok {
+		return false
+	}
+	switch to := to.(type) {
+	case *driver.Provenance:
+		*to = driver.Provenance{Trace: m.Attributes[wire.TraceHeader]}
+	case *Message:
+		*to = Message{
+			Queue: r.queue.Name, Attributes: maps.Clone(m.Attributes),
+			MessageAttributes: maps.Clone(m.MessageAttributes),
+		}
+		if m.Came != nil {
+			to.Topic, to.Subject = m.Came.TopicArn, aws.ToString(m.Came.Subject)
+			to.Published, _ = time.Parse(time.RFC3339, m.Came.Timestamp) // zero if it is not SNS's
+		}
+	case *types.Message:
+		*to = m.Message
+		to.Body = m.Text()
+		to.Attributes = maps.Clone(m.Attributes)
+		to.MessageAttributes = maps.Clone(m.MessageAttributes)
+	default:
+		return false
+	}
+	return true
+}

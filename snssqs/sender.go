@@ -3,23 +3,23 @@ package snssqs
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/sqs"
-	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
-
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/snssqs/internal/client"
+	"github.com/godwitmq/godwit/snssqs/internal/estate"
+	"github.com/godwitmq/godwit/snssqs/internal/trust"
 	"github.com/godwitmq/godwit/snssqs/internal/wire"
 )
 
 // sender sends to a queue or a topic.
 type sender struct {
 	wire.Encoder
-	b        *Backend
+	clients  *client.Clients
+	log      *slog.Logger
 	total    int // the bytes of a batch
 	send     func(ctx context.Context, batch []driver.Prepared) error
 	answered recent         // ids of accepted messages, where the service removes duplicates
@@ -35,37 +35,36 @@ func (b *Backend) Sender(ctx context.Context, to driver.Channel) (driver.Sender,
 	if to.Queue == "" {
 		return b.publisher(ctx, to)
 	}
-	b.mu.Lock()
-	q := b.ensured[to]
-	delete(b.ensured, to)
-	b.mu.Unlock()
-	if q == nil {
-		var err error
-		if q, err = b.queueOf(ctx, to); err != nil {
-			return nil, err
-		}
+	q, err := b.provisioner.Ensured(ctx, to)
+	if err != nil {
+		return nil, err
 	}
 	return b.queueSender(ctx, to, q)
 }
 
 // queueSender opens a sender to a queue that was found.
-func (b *Backend) queueSender(ctx context.Context, to driver.Channel, q *queue) (*sender, error) {
-	trusted, err := b.queueTrusts(ctx, to, q)
+func (b *Backend) queueSender(ctx context.Context, to driver.Channel, q *estate.Queue) (*sender, error) {
+	trusted, err := b.estate.Queues.Trusts(ctx, to, q)
 	if err != nil {
 		return nil, err
 	}
-	s := &sender{b: b, total: client.MaxBytes, Encoder: wire.Encoder{
-		To: to, Dest: "queue " + q.name, MaxBytes: q.maxBytes(), Form: b.form(to), Trusted: trusted,
-		Uploads: b.uploads(to, q.maxBytes()),
-	}}
+	s := b.newSender(to, "queue "+q.Name, q.MaxBytes(), client.MaxBytes, trusted)
 	var entries wire.QueueEntries
 	s.send = func(ctx context.Context, batch []driver.Prepared) error {
 		var ids batchIDs
-		err := b.sendBatch(ctx, q, entries.Of(batch), &ids)
+		err := b.requests.send(ctx, q, entries.Of(batch), &ids)
 		s.accepted(batch, &ids)
 		return err
 	}
 	return s, nil
+}
+
+// newSender is a sender that has no function to send with.
+func (b *Backend) newSender(to driver.Channel, dest string, maxBytes, total int, trusted trust.Topics) *sender {
+	return &sender{clients: b.clients, log: b.log, total: total, Encoder: wire.Encoder{
+		To: to, Dest: dest, MaxBytes: maxBytes, Form: b.estate.Form(to), Trusted: trusted,
+		Uploads: b.large.uploads(to, b.estate.Folder(to), maxBytes),
+	}}
 }
 
 func (s *sender) Limits() driver.SendLimits {
@@ -80,14 +79,11 @@ func (s *sender) Send(ctx context.Context, batch []driver.Prepared) error {
 	if s.closed.Load() {
 		return fmt.Errorf("the sender to %s is %w", s.To, driver.ErrClosed)
 	}
-	if err := s.b.clients.Open(); err != nil {
+	if err := s.clients.Open(); err != nil {
 		return err
 	}
 	return s.send(ctx, batch)
 }
-
-// batchIDs are the ids that the service gave to the entries of one batch; "": the entry was not accepted.
-type batchIDs [client.MaxBatch]string
 
 // accepted records the ids of the accepted messages in the order of the batch, and fills in their receipts.
 func (s *sender) accepted(batch []driver.Prepared, ids *batchIDs) {
@@ -109,38 +105,40 @@ func (s *sender) Close(context.Context) error {
 	return nil
 }
 
-// sendBatch makes one request and returns the result of each entry. It sets ids for the accepted entries.
-func (b *Backend) sendBatch(
-	ctx context.Context, q *queue, entries []types.SendMessageBatchRequestEntry, ids *batchIDs,
-) error {
-	in := &sqs.SendMessageBatchInput{QueueUrl: &q.url, Entries: entries}
-	if err := b.before.sending(ctx, in); err != nil {
+// lookFor bounds a list of the subscriptions, because Close waits for it.
+const lookFor = 5 * time.Second
+
+// publisher opens a sender to an exchange.
+func (b *Backend) publisher(ctx context.Context, to driver.Channel) (driver.Sender, error) {
+	t, err := b.estate.Topics.Of(ctx, to)
+	if err != nil {
+		return nil, err
+	}
+	s := b.newSender(to, "topic "+t.Name, t.MaxBytes(), t.MaxBytes(), b.estate.Trusts(to, t.ARN, ""))
+	var entries wire.TopicEntries
+	s.send = func(ctx context.Context, batch []driver.Prepared) error {
+		exchange := b.provisioner.Exchanges.Of(to)
+		if err := exchange.Begin(ctx, t); err != nil {
+			return err
+		}
+		defer exchange.Published()
+		var ids batchIDs
+		err := b.requests.publish(ctx, t, entries.Of(batch), &ids)
+		s.accepted(batch, &ids)
+		if err == nil && exchange.Due(time.Now()) {
+			s.looks.Go(func() { s.look(exchange, t) })
+		}
 		return err
 	}
-	out, err := b.clients.SQS.SendMessageBatch(ctx, in, client.Once, q.at())
-	if err != nil {
-		return client.Failed(err, "sqs:SendMessage")
-	}
-	a := client.NewBatch("send", len(entries))
-	for _, s := range out.Successful {
-		a.Successful(s.Id)
-		n, ok := a.Index(s.Id)
-		switch {
-		case !ok:
-		case aws.ToString(s.MessageId) == "", aws.ToString(s.MD5OfMessageBody) == "":
-			a.Failed(s.Id, unconfirmed("an id and the MD5 of its body"))
-		case wire.SameMD5(in.Entries[n].MessageBody, s.MD5OfMessageBody):
-			ids[n] = aws.ToString(s.MessageId)
-		default:
-			a.Failed(s.Id, wire.Altered(aws.ToString(s.MessageId)))
-		}
-	}
-	a.FailedAll(out.Failed)
-	return a.Err()
+	return s, nil
 }
 
-// unconfirmed is the error of a message that the service says to have accepted, without what it gives to each message.
-func unconfirmed(missing string) error {
-	return &driver.Error{Class: driver.Transient, Err: fmt.Errorf("the service says that it has accepted the message, "+
-		"and its answer has not %s, as that of SQS and SNS has: the message is sent again", missing)}
+// look lists the subscribed queues in a goroutine of its own. If it fails, the known queues are kept until the next
+// look.
+func (s *sender) look(a *estate.Exchange, t *estate.Topic) {
+	ctx, cancel := context.WithTimeout(context.Background(), lookFor)
+	defer cancel()
+	if err := a.Look(ctx, t); err != nil {
+		s.log.Debug("listing the subscriptions failed", "channel", s.To.String(), "error", err)
+	}
 }

@@ -32,7 +32,7 @@ func (r *receiver) Settle(ctx context.Context, batch []driver.Settlement) error 
 		}
 	}
 	if len(reject) > 0 {
-		finish = append(finish, r.copyRejected(ctx, batch, reject, errs)...)
+		finish = append(finish, r.letters.copy(ctx, batch, reject, errs)...)
 	}
 	for _, i := range finish { // before the delete: whether or not that succeeds, the work is done
 		r.finished.note(batch[i].Handle.Ref.(*wire.Message), batch[i].Action == driver.Reject || batch[i].KeepBody)
@@ -110,11 +110,11 @@ func (r *receiver) delete(ctx context.Context, ms []*wire.Message) error {
 	if len(entries) == 0 {
 		return a.Err()
 	}
-	out, err := r.b.clients.SQS.DeleteMessageBatch(ctx, &sqs.DeleteMessageBatchInput{
-		QueueUrl: &r.queue.url,
+	out, err := r.clients.SQS.DeleteMessageBatch(ctx, &sqs.DeleteMessageBatchInput{
+		QueueUrl: &r.queue.URL,
 		Entries:  entries,
 	},
-		client.Once, r.queue.at())
+		client.Once, r.queue.At())
 	if err != nil {
 		return client.Failed(err, "sqs:DeleteMessage")
 	}
@@ -149,8 +149,8 @@ func (r *receiver) reschedule(ctx context.Context, ms []*wire.Message, after fun
 	if len(entries) == 0 {
 		return a.Err()
 	}
-	out, err := r.b.clients.SQS.ChangeMessageVisibilityBatch(ctx,
-		&sqs.ChangeMessageVisibilityBatchInput{QueueUrl: &r.queue.url, Entries: entries}, client.Once, r.queue.at())
+	out, err := r.clients.SQS.ChangeMessageVisibilityBatch(ctx,
+		&sqs.ChangeMessageVisibilityBatchInput{QueueUrl: &r.queue.URL, Entries: entries}, client.Once, r.queue.At())
 	if err != nil {
 		return client.Failed(err, "sqs:ChangeMessageVisibility")
 	}
@@ -161,4 +161,53 @@ func (r *receiver) reschedule(ctx context.Context, ms []*wire.Message, after fun
 		a.Failed(f.Id, client.Lost(client.EntryError(aws.ToString(f.Code), aws.ToString(f.Message), f.SenderFault)))
 	}
 	return a.Err()
+}
+
+// discards are the messages of one receive that are deleted instead of returned, each with the reason.
+type discards struct {
+	ms      []*wire.Message
+	reasons []driver.DiscardReason
+}
+
+func (d *discards) add(m *wire.Message, why driver.DiscardReason) {
+	d.ms, d.reasons = append(d.ms, m), append(d.reasons, why)
+}
+
+// discard deletes messages that are already finished or that the filter does not select, and reports them to the core.
+// A message that cannot be deleted is delivered again, and is reported with the error.
+func (r *receiver) discard(d *discards) {
+	if len(d.ms) == 0 {
+		return
+	}
+	which := make([]int, len(d.ms))
+	for i := range which {
+		which[i] = i
+	}
+	errs := map[int]error{}
+	// Not the caller's context: the messages were received, whatever has ended meanwhile.
+	client.Collect(errs, which, r.delete(context.Background(), d.ms))
+	for _, why := range []driver.DiscardReason{driver.DiscardFiltered, driver.DiscardFinished} {
+		var ids, left []string
+		var gone []driver.Location
+		var failed error
+		for i, m := range d.ms {
+			switch {
+			case d.reasons[i] != why:
+			case errs[i] != nil:
+				left, failed = append(left, aws.ToString(m.MessageId)), errs[i]
+			default:
+				ids = append(ids, aws.ToString(m.MessageId))
+				gone = r.objects.of(m, gone)
+			}
+		}
+		r.objects.remove(gone)
+		r.discarded(driver.Discarded{Reason: why, Count: len(left), IDs: left, Err: failed})
+		r.discarded(driver.Discarded{Reason: why, Count: len(ids), IDs: ids})
+	}
+}
+
+func (r *receiver) discarded(d driver.Discarded) {
+	if d.Count > 0 && r.o.Events.Discarded != nil {
+		r.o.Events.Discarded(d)
+	}
 }

@@ -76,6 +76,18 @@ var plan = []room{
 	{path: "s3store", ours: []string{"driver"}, others: []string{awsSDK, smithy}},
 	{path: "snssqs", ours: []string{"driver", "internal/...", "snssqs/internal/..."}, others: []string{awsSDK}},
 	{path: "snssqs/internal/client", ours: []string{"driver"}, others: []string{awsSDK, smithy}},
+	{
+		path: "snssqs/internal/estate",
+		ours: []string{
+			"driver", "internal/backoff", "internal/claim", "internal/part", "snssqs/internal/client",
+			"snssqs/internal/trust", "snssqs/internal/wire",
+		},
+		others: []string{awsSDK},
+	},
+	{
+		path: "snssqs/internal/operate",
+		ours: []string{"driver", "internal/backoff", "snssqs/internal/..."}, others: []string{awsSDK},
+	},
 	{path: "snssqs/internal/trust", ours: []string{"driver"}, others: []string{awsSDK}},
 	{
 		path: "snssqs/internal/wire",

@@ -55,7 +55,7 @@ func mutants() []mutant {
 			"\t\t\terr := r.Settle(f.polls, ss)\n",
 		}}},
 		{"ignore-batch-failures", []patch{{
-			"snssqs/settle.go",
+			"snssqs/internal/client/batch.go",
 			"\t\tcase entries.Errs[k] != nil:\n",
 			"\t\tcase entries.Errs[k] != nil && false:\n",
 		}}},
@@ -155,12 +155,12 @@ func mutants() []mutant {
 			"p.shelf+size <= p.bytes.limit*shelfPart\n",
 		}}},
 		{"subscribe-without-the-filter", []patch{{
-			"snssqs/filter.go",
+			"snssqs/internal/wire/filter.go",
 			"\tcase n == 0:\n",
 			"\tcase n >= 0:\n",
 		}}},
 		{"compare-a-prefix-with-the-whole-key", []patch{{
-			"snssqs/filter.go",
+			"snssqs/internal/wire/filter.go",
 			"return strings.HasPrefix(key, p) }))\n",
 			"return key == p && strings.HasPrefix(key, p) }))\n",
 		}}},
@@ -170,8 +170,8 @@ func mutants() []mutant {
 			"\t\tv := r.decide(it, cause, failed[len(its)-1-i])\n",
 		}}},
 		{"create-a-topic-without-subscriptions", []patch{{
-			"snssqs/topic.go",
-			"\t\treturn b.subscribeAll(ctx, t, exchange(s.Channel))\n",
+			"snssqs/internal/estate/exchange_provisioner.go",
+			"\t\treturn p.subscribeAll(ctx, t, ExchangeOf(s.Channel))\n",
 			"\t\treturn nil\n",
 		}}},
 		{"ignore-the-twelve-hours", []patch{{

@@ -1,0 +1,149 @@
+package estate
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/snssqs/internal/wire"
+)
+
+// ended reports whether a resource cannot be changed, so that nothing that stands on it is compared.
+func ended(differ []driver.Difference) bool {
+	return slices.ContainsFunc(differ, func(d driver.Difference) bool {
+		return d.Kind == driver.DiffersForeign || d.Kind == driver.DiffersBeyondChange
+	})
+}
+
+// notMade is the difference of a resource without Godwit's tag.
+func notMade(d driver.Difference) driver.Difference {
+	d.Kind = driver.DiffersForeign
+	d.Note = fmt.Sprintf("it does not have the tag %s=%s, so Godwit has not created it and does not change it", tagManaged,
+		managedByGodwit)
+	return d
+}
+
+// otherOrder is the difference of a resource that exists with the other order.
+func otherOrder(d driver.Difference, ch driver.Channel) driver.Difference {
+	d.Kind, d.To = driver.DiffersBeyondChange, d.Name
+	d.From = strings.TrimSuffix(d.Name, fifoSuffix)
+	if d.From == d.Name {
+		d.From += fifoSuffix
+	}
+	d.Attribute = "Ordered"
+	d.Risk = "messages that are sent while both exist can overtake each other"
+	d.Steps = []string{
+		"stop the producers of " + ch.String(), "wait until its consumers have handled what waits",
+		"delete it with godwit rm, and its dead letters when nothing in them is needed",
+		"apply the declaration, and start consumers and producers with the new order",
+	}
+	return d
+}
+
+// compared returns the attributes that differ.
+func compared(d driver.Difference, is, wanted map[string]string, same func(name, is, wanted string) bool) (
+	all []driver.Difference,
+) {
+	d.Kind, d.Note = driver.DiffersValue, ""
+	for _, name := range slices.Sorted(maps.Keys(wanted)) {
+		if !same(name, is[name], wanted[name]) {
+			d.Attribute, d.From, d.To = name, is[name], wanted[name]
+			d.Risk = riskOf(name, is[name], wanted[name])
+			if d.Note = ""; name == "FilterPolicy" {
+				d.Note = slowly
+			}
+			all = append(all, d)
+		}
+	}
+	return all
+}
+
+// comparedTags returns the tags that differ. Tags of others are left alone.
+func comparedTags(d driver.Difference, is, wanted map[string]string) (all []driver.Difference) {
+	d.Kind, d.Note = driver.DiffersValue, ""
+	for _, name := range slices.Sorted(maps.Keys(wanted)) {
+		if value, there := is[name]; !there || value != wanted[name] {
+			d.Attribute, d.From, d.To = "tag "+name, value, wanted[name]
+			all = append(all, d)
+		}
+	}
+	return all
+}
+
+// riskOf says what a change of an attribute loses, or allows.
+func riskOf(name, is, wanted string) string {
+	switch name {
+	case string(types.QueueAttributeNameMessageRetentionPeriod):
+		if a, b := wire.Number(is), wire.Number(wanted); b < a {
+			return fmt.Sprintf("messages that are older than %s seconds are deleted", wanted)
+		}
+	case string(types.QueueAttributeNameKmsMasterKeyId):
+		return "what waits stays encrypted with its key: consumers need both keys, producers and SNS " +
+			"permission for the new one"
+	case string(types.QueueAttributeNamePolicy):
+		if allows(wanted) > allows(is) {
+			return "the policy lets in more than before"
+		}
+	case string(types.QueueAttributeNameRedrivePolicy):
+		a, _ := parseRedrive(is)
+		b, ok := parseRedrive(wanted)
+		if ok && a.MaxReceiveCount > b.MaxReceiveCount {
+			return "SQS moves messages that were received more often to the dead letters, without a reason"
+		}
+	}
+	return ""
+}
+
+// allows is how many statements of a policy allow something.
+func allows(policy string) (n int) {
+	var doc struct{ Statement []struct{ Effect string } }
+	_ = json.Unmarshal([]byte(policy), &doc) // what cannot be read allows nothing
+	for _, s := range doc.Statement {
+		if s.Effect == "Allow" {
+			n++
+		}
+	}
+	return n
+}
+
+// errorOf is the differences of a specification that may not be provisioned as an error; nil: there are none.
+func errorOf(s driver.ChannelSpec, differ []driver.Difference) error {
+	var errs []error
+	class := driver.Permanent
+	by := map[string][]error{}
+	for _, d := range differ {
+		what := d.Resource + " " + d.Name
+		if d.Resource == aDeadQueue {
+			what = "queue " + d.Name
+		}
+		if d.Kind == driver.DiffersForeign {
+			class = driver.NotFound // Verify meets only a mapped topic that does not exist
+			errs = append(errs, fmt.Errorf("channel %s: %s: %s", s.Channel, what, d.Note))
+			continue
+		}
+		if d.Kind == driver.DiffersMissing {
+			class = driver.NotFound
+			if d.Resource == aSubscription {
+				what = "the subscription of " + d.Name
+			}
+			errs = append(errs, fmt.Errorf("channel %s: %s does not exist, and Provision is set to verify only: create "+
+				"it, or let Godwit provision it", s.Channel, what))
+			continue
+		}
+		by[what] = append(by[what], fmt.Errorf("%s is %q and should be %q", d.Attribute, d.From, d.To))
+	}
+	for _, what := range slices.Sorted(maps.Keys(by)) {
+		errs = append(errs, fmt.Errorf("channel %s: %s differs, and this only verifies: %w", s.Channel, what,
+			errors.Join(by[what]...)))
+	}
+	if len(errs) == 0 {
+		return nil
+	}
+	return &driver.Error{Class: class, Err: errors.Join(errs...)}
+}

@@ -1,0 +1,178 @@
+package estate
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/snssqs/internal/trust"
+	"github.com/godwitmq/godwit/snssqs/internal/wire"
+)
+
+// Names say where channels lie: under names of their own in a namespace, or where Options.Names maps them.
+type Names struct {
+	namespace
+	Mappings  map[string]Mapping
+	form      func(ch driver.Channel, mapped bool) wire.Form
+	envelopes map[string][]string // Options.EnvelopesFrom
+}
+
+// Form is the attributes of messages to a channel.
+func (n *Names) Form(ch driver.Channel) wire.Form {
+	ch.DeadLetter = false
+	_, mapped := n.Mapping(ch)
+	return n.form(ch, mapped)
+}
+
+// Mapping returns the resource that a channel is mapped to, and whether there is one.
+func (n *Names) Mapping(ch driver.Channel) (Mapping, bool) {
+	ch.DeadLetter = false
+	r, ok := n.Mappings[ch.String()]
+	return r, ok
+}
+
+// Legal refuses, without a call, a specification that cannot be provisioned.
+func (n *Names) Legal(s driver.ChannelSpec) error {
+	if err := wire.Filterable(s.Channel, s.Filter); err != nil {
+		return err
+	}
+	if _, err := wire.FilterPolicy(s.Filter, n.Form(s.Channel).Routing); err != nil {
+		return fmt.Errorf("channel %s: %w", s.Channel, err)
+	}
+	if _, foreign := n.Mapping(s.Channel); foreign {
+		return nil
+	}
+	if s.Channel.Exchange != "" {
+		if _, err := n.TopicName(s.Channel); err != nil {
+			return err
+		}
+	}
+	if s.Channel.Queue == "" {
+		return nil
+	}
+	dead := s.Channel // has the longest name of all
+	dead.DeadLetter = true
+	_, err := n.QueueName(dead)
+	return err
+}
+
+func (n *Names) Tags(s driver.ChannelSpec, role string) map[string]string {
+	tags := maps.Clone(s.Tags)
+	if tags == nil {
+		tags = map[string]string{}
+	}
+	name := s.Channel.String()
+	if role == roleExchange {
+		name = s.Channel.Exchange // not wishlist_events.*, because the value of a tag cannot contain '*'
+	}
+	tags[tagManaged], tags[tagChannel], tags[tagRole] = managedByGodwit, name, role
+	if n.namespace != "" {
+		tags[tagNamespace] = string(n.namespace)
+	}
+	return tags
+}
+
+// ours reports whether a queue is named as a queue of the exchange.
+func (n *Names) ours(queue string, ch driver.Channel) bool {
+	of, ok := n.ChannelOf(queue)
+	return ok && !of.DeadLetter && of.Exchange == ch.Exchange && of.Ordered == ch.Ordered
+}
+
+// Listed returns the channel of a resource; false: it is none of the namespace. Unknown tags are nil.
+func (n *Names) Listed(arn string, tags map[string]string) (c driver.ChannelInfo, ok bool) {
+	a, ok := ParseARN(arn)
+	if !ok {
+		return c, false
+	}
+	if a.Service == "sns" {
+		c.Channel, ok = n.ExchangeOf(a.Name)
+	} else {
+		c.Channel, ok = n.ChannelOf(a.Name)
+	}
+	if space, set := tags[tagNamespace]; set && space != string(n.namespace) {
+		ok = false
+	}
+	if tags != nil && !managed(tags) {
+		ok = false
+	}
+	c.Address, c.Tags = arn, tags
+	return c, ok
+}
+
+// envelopesFrom returns the entry of Options.EnvelopesFrom for a channel, or else that of its exchange.
+func (n *Names) envelopesFrom(ch driver.Channel) (topics []string, set bool) {
+	if topics, set = n.envelopes[ch.String()]; !set && ch.Exchange != "" {
+		topics, set = n.envelopes[ExchangeOf(ch).String()]
+	}
+	return topics, set
+}
+
+// Trusts returns the topics whose JSON a channel opens: those of Options.EnvelopesFrom or, without an entry, that of
+// its exchange and, for a mapped queue, those that the queue's policy lets in. The resource is the channel's queue or,
+// for an exchange, its topic.
+func (n *Names) Trusts(ch driver.Channel, resourceARN, policy string) trust.Topics {
+	if topics, set := n.envelopesFrom(ch); set {
+		return topics
+	}
+	var t trust.Topics
+	if topic, ok := n.exchangeTopic(ch, resourceARN); ok {
+		t = append(t, topic)
+	}
+	if as, mapped := n.Mapping(ch); mapped && as.Queue != "" {
+		t = append(t, trust.LetIn(policy)...)
+	}
+	return t
+}
+
+// exchangeTopic returns the ARN of the topic of a channel's exchange, in the account and region of another resource of
+// the channel unless it is mapped.
+func (n *Names) exchangeTopic(ch driver.Channel, resourceARN string) (string, bool) {
+	if ch.Exchange == "" {
+		return "", false
+	}
+	for _, name := range []driver.Channel{ch, ExchangeOf(ch)} {
+		if r, ok := n.Mapping(name); ok && r.Topic != "" {
+			if _, named := ParseARN(r.Topic); named {
+				return r.Topic, true
+			}
+			return besideARN(resourceARN, r.Topic)
+		}
+	}
+	name, err := n.TopicName(ch)
+	if err != nil {
+		return "", false
+	}
+	return besideARN(resourceARN, name)
+}
+
+// besideARN is the ARN of a topic in the account and region of another resource.
+func besideARN(resourceARN, topic string) (string, bool) {
+	at, ok := ParseARN(resourceARN)
+	return Identity{partition: at.partition, Region: at.Region, Account: at.Account}.ARN("sns", topic), ok
+}
+
+// Address is the name of a channel in metrics and traces.
+func (n *Names) Address(ch driver.Channel) driver.Address {
+	if ch.Queue == "" {
+		if as, mapped := n.Mapping(ch); mapped {
+			return driver.Address{System: systemSNS, Destination: lastPart(as.Topic, ":")}
+		}
+		name, _ := n.TopicName(ch) // a channel whose name cannot be a topic is refused when it is opened
+		return driver.Address{System: systemSNS, Destination: name}
+	}
+	if as, mapped := n.Mapping(ch); mapped && as.Queue != "" && !ch.DeadLetter {
+		return driver.Address{System: systemSQS, Destination: lastPart(lastPart(as.Queue, "/"), ":")}
+	}
+	name, _ := n.QueueName(ch)
+	return driver.Address{System: systemSQS, Destination: name}
+}
+
+// lastPart is the text after the last separator.
+func lastPart(text, separator string) string { return text[strings.LastIndex(text, separator)+1:] }
+
+// The systems of addresses, as OpenTelemetry names them.
+const (
+	systemSQS = "aws_sqs"
+	systemSNS = "aws.sns"
+)

@@ -1,0 +1,165 @@
+package estate
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/internal/claim"
+	"github.com/godwitmq/godwit/snssqs/internal/client"
+)
+
+// plansAtOnce is how many channels are compared at the same time, so that 300 of them take seconds.
+const plansAtOnce = 32
+
+// Names of resources in differences.
+const (
+	aQueue        = "queue"
+	aDeadQueue    = "dead letters"
+	aTopic        = "topic"
+	aSubscription = "subscription"
+)
+
+// Planner compares what exists with specifications. It changes nothing.
+type Planner struct {
+	*Estate
+	store driver.Store // of large bodies; nil: there is none
+	id    Identity
+	// topics are the topics of the exchanges, read before the queues; nil: it does not exist.
+	topics map[driver.Channel]*plannedTopic
+}
+
+// Plan is driver.Operations.Plan.
+func (p Planner) Plan(ctx context.Context, specs []driver.ChannelSpec) ([]driver.Difference, error) {
+	if err := p.Clients.Open(); err != nil {
+		return nil, err
+	}
+	if slices.ContainsFunc(specs, func(s driver.ChannelSpec) bool { return s.Channel.Exchange != "" || declares(s) }) {
+		id, err := p.Account.WhoAmI(ctx)
+		if err != nil {
+			return nil, err
+		}
+		p.id = id
+	}
+	p.topics = map[driver.Channel]*plannedTopic{}
+	for i := range specs {
+		if err := p.Legal(specs[i]); err != nil {
+			return nil, &driver.Error{Class: driver.Permanent, Err: err}
+		}
+	}
+	if err := p.readTopics(ctx, specs); err != nil {
+		return nil, err
+	}
+	found := make([][]driver.Difference, len(specs))
+	if err := client.Concurrently(len(specs), plansAtOnce, func(i int) (err error) {
+		found[i], err = p.channel(ctx, specs[i])
+		return err
+	}); err != nil {
+		return nil, err
+	}
+	var all []driver.Difference
+	if i := slices.IndexFunc(specs, declares); i >= 0 && p.store != nil {
+		differ, err := claim.Plan(ctx, p.store, specs[i].Channel)
+		if err != nil {
+			return nil, fmt.Errorf("the store of large bodies: %w", err)
+		}
+		all = differ
+	}
+	seen := map[[3]string]bool{} // a topic is part of several specifications
+	for _, d := range slices.Concat(found...) {
+		key := [3]string{d.Resource, d.Name, d.Attribute}
+		if !seen[key] {
+			all = append(all, d)
+		}
+		seen[key] = true
+	}
+	return all, nil
+}
+
+// declares reports whether a specification is compared with everything that an owner changes.
+func declares(s driver.ChannelSpec) bool { return s.Mode == driver.Declare }
+
+// channel returns the differences of one channel.
+func (p Planner) channel(ctx context.Context, s driver.ChannelSpec) ([]driver.Difference, error) {
+	if _, foreign := p.Mapping(s.Channel); foreign {
+		return p.mapped(ctx, s)
+	}
+	var all []driver.Difference
+	t := p.topics[ExchangeOf(s.Channel)]
+	if s.Channel.Exchange != "" && (s.Owner || s.Channel.Queue == "") {
+		differ, err := p.topic(ctx, s, t)
+		if err != nil || s.Channel.Queue == "" || ended(differ) {
+			return differ, err
+		}
+		all = differ
+	}
+	var dead, q *Queue
+	var err error
+	if s.Owner && !s.NoDeadLetters {
+		wanted := s
+		wanted.Channel.DeadLetter = true
+		var differ []driver.Difference
+		if dead, differ, err = p.queue(ctx, wanted, roleDeadLetters, t); err != nil {
+			return nil, err
+		}
+		if all = append(all, differ...); ended(differ) {
+			return all, nil
+		}
+	}
+	q, differ, err := p.queue(ctx, s, roleQueue, t)
+	if all = append(all, differ...); err != nil || q == nil || !s.Owner || ended(differ) {
+		return p.withSubscription(all, s, q), err
+	}
+	if dead != nil || s.NoDeadLetters || s.Mode == driver.Declare { // otherwise its target is missing
+		all = append(all, p.redrive(s, q, dead)...)
+	}
+	differ, err = p.subscription(ctx, s, t, q, dead)
+	return append(all, differ...), err
+}
+
+// withSubscription adds the subscription of a queue that does not exist.
+func (p Planner) withSubscription(all []driver.Difference, s driver.ChannelSpec, q *Queue) []driver.Difference {
+	if q != nil || !s.Owner || s.Channel.Exchange == "" || ended(all) || len(all) == 0 {
+		return all
+	}
+	name, _ := p.QueueName(s.Channel) // legal has checked it
+	return append(all, driver.Difference{
+		Channel: s.Channel, Resource: aSubscription, Name: p.id.ARN("sqs", name), Note: slowly,
+	})
+}
+
+// mappedNote is the note of what the backend was told to use.
+const mappedNote = "Options.Names maps the channel to it, and Godwit never changes it"
+
+// slowly is the note of what SNS does late.
+const slowly = "SNS may take 15 minutes until all messages are filtered so"
+
+// mapped returns how an existing resource differs that the backend was told to use.
+func (p Planner) mapped(ctx context.Context, s driver.ChannelSpec) (all []driver.Difference, err error) {
+	foreign := func(resource, name, text string) {
+		all = append(all, driver.Difference{
+			Kind: driver.DiffersForeign, Channel: s.Channel, Resource: resource, Name: name,
+			Note: text + ": " + mappedNote,
+		})
+	}
+	r, _ := p.Mapping(s.Channel)
+	if s.Channel.Queue == "" {
+		if p.topics[ExchangeOf(s.Channel)] == nil {
+			foreign(aTopic, r.Topic, "it does not exist")
+		}
+		return all, nil
+	}
+	q, err := p.Queues.Of(ctx, s.Channel)
+	if driver.ClassOf(err) == driver.NotFound && err != nil {
+		foreign(aQueue, r.Queue, "it does not exist")
+		return all, client.Ignore(err, driver.NotFound)
+	}
+	if err != nil || !s.Owner {
+		return nil, err
+	}
+	for _, differ := range q.differences(s) {
+		foreign(aQueue, q.Name, differ)
+	}
+	return all, nil
+}

@@ -1,0 +1,386 @@
+package estate
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"strings"
+	"sync"
+
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/snssqs/internal/client"
+	"github.com/godwitmq/godwit/snssqs/internal/wire"
+)
+
+// Provisioner creates what channels need, and remembers what consumers and producers of this process asked for.
+type Provisioner struct {
+	*Estate
+	Exchanges *Exchanges
+	store     driver.Store // of large bodies; nil: there is none
+	log       *slog.Logger
+	differing Once // channels with a warning about their settings
+
+	mu      sync.Mutex
+	ensured map[driver.Channel]*Queue             // that Ensure has found, for the sender that is opened next
+	specs   map[driver.Channel]driver.ChannelSpec // what consumers of this process asked for, by channel
+}
+
+// NewProvisioner makes no request.
+func NewProvisioner(e *Estate, store driver.Store, log *slog.Logger) *Provisioner {
+	return &Provisioner{
+		Estate: e, store: store, log: log, ensured: map[driver.Channel]*Queue{},
+		specs:     map[driver.Channel]driver.ChannelSpec{},
+		Exchanges: &Exchanges{topics: e.Topics, known: map[driver.Channel]*Exchange{}},
+	}
+}
+
+// Ensure creates what a channel needs, or reports what is missing. It changes attributes and tags only for an owner.
+// Resources that Options.Names maps, and dead letters, are only looked up.
+func (p *Provisioner) Ensure(ctx context.Context, s driver.ChannelSpec) error {
+	if err := p.Clients.Open(); err != nil {
+		return err
+	}
+	if err := p.Legal(s); err != nil {
+		return &driver.Error{Class: driver.Permanent, Err: err}
+	}
+	if s.Owner && !s.Channel.DeadLetter {
+		p.remember(s)
+	}
+	if s.Mode == driver.Never {
+		return nil
+	}
+	if s.Channel.DeadLetter {
+		_, err := p.Queues.Of(ctx, s.Channel)
+		return err
+	}
+	if p.store != nil {
+		if err := p.store.Ensure(ctx, s.Mode); err != nil {
+			return fmt.Errorf("the store of large bodies: %w", err)
+		}
+	}
+	if _, foreign := p.Mapping(s.Channel); foreign {
+		return p.present(ctx, s)
+	}
+	if err := p.nameConflict(ctx, s.Channel); err != nil {
+		return err
+	}
+	if s.Mode == driver.Verify {
+		differ, err := p.planner().Plan(ctx, []driver.ChannelSpec{s})
+		return cmp.Or(err, errorOf(s, differ))
+	}
+	if s.Channel.Queue == "" {
+		_, _, err := p.ensureTopic(ctx, s)
+		return err
+	}
+	return p.ensureQueues(ctx, s)
+}
+
+// present looks up the resources that a channel is mapped to and, for a consumer, its dead letters.
+func (p *Provisioner) present(ctx context.Context, s driver.ChannelSpec) error {
+	if s.Channel.Queue == "" {
+		_, err := p.Topics.Of(ctx, s.Channel)
+		return err
+	}
+	q, err := p.Queues.Of(ctx, s.Channel)
+	if err != nil || !s.Owner {
+		return err
+	}
+	p.warnFewReceives(s.Channel, q)
+	p.warnDifferent(s, q)
+	if s.NoDeadLetters {
+		return nil
+	}
+	dead := s.Channel
+	dead.DeadLetter = true
+	_, err = p.Queues.Of(ctx, dead)
+	return err
+}
+
+// ensureQueues creates a channel's queue and dead-letter queue and, for an exchange, its topic and subscription.
+func (p *Provisioner) ensureQueues(ctx context.Context, s driver.ChannelSpec) (err error) {
+	var t *Topic
+	there := false
+	if s.Channel.Exchange != "" && s.Owner {
+		if t, there, err = p.ensureTopic(ctx, s); err != nil {
+			return err
+		}
+	}
+	letters := s
+	letters.Channel.DeadLetter = true
+	var q, dead *Queue
+	var topology string
+	n := 1
+	if s.Owner && !s.NoDeadLetters {
+		n = 2
+	}
+	err = client.Concurrently(n, n, func(i int) (err error) {
+		if i == 0 {
+			q, topology, err = p.ensureQueue(ctx, s, roleQueue, t)
+		} else {
+			dead, _, err = p.ensureQueue(ctx, letters, roleDeadLetters, t)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if !s.Owner {
+		p.mu.Lock()
+		p.ensured[s.Channel] = q
+		p.mu.Unlock()
+		return nil
+	}
+	if topology != "" {
+		s = p.declared(ctx, s, topology)
+	} else if err := p.ensureRedrive(ctx, s, q, dead); err != nil {
+		return err
+	}
+	if !there {
+		return nil
+	}
+	return p.ensureSubscription(ctx, s, t, q, dead)
+}
+
+// declared records that a topology has declared the channel of a consumer, and logs once how that differs from the
+// consumer's options. It returns the specification with the tag, by which later checks know it.
+func (p *Provisioner) declared(ctx context.Context, s driver.ChannelSpec, topology string) driver.ChannelSpec {
+	s.Tags = maps.Clone(s.Tags)
+	if s.Tags == nil {
+		s.Tags = map[string]string{}
+	}
+	s.Tags[driver.TagTopology] = topology
+	p.remember(s)
+	if !p.differing.First(s.Channel) {
+		return s
+	}
+	differ, err := p.planner().Plan(ctx, []driver.ChannelSpec{s})
+	var said []string
+	for _, d := range differ {
+		said = append(said, fmt.Sprintf("%s of %s %s is %q, and the options ask for %q", d.Attribute, d.Resource,
+			d.Name, d.From, d.To))
+	}
+	switch {
+	case err != nil:
+		p.log.Warn("the channel cannot be compared with its topology", "channel", s.Channel.String(), "error", err)
+	case len(said) > 0:
+		p.log.Warn("the consumer's options differ from what a topology has declared, which stays: change one of them, or "+
+			"set Provision to ProvisionDeclare", "channel", s.Channel.String(), "topology", topology,
+			"differences", strings.Join(said, "; "))
+	}
+	return s
+}
+
+// ensureQueue creates one queue. If t is not nil, it may send to the queue. It returns the topology that has declared
+// the queue, which then stays as it is; "": none, or the specification is a topology's.
+func (p *Provisioner) ensureQueue(ctx context.Context, s driver.ChannelSpec, role string, t *Topic) (q *Queue,
+	topology string, err error,
+) {
+	name, err := p.QueueName(s.Channel)
+	if err != nil {
+		return nil, "", err
+	}
+	q, tags, err := p.Queues.findTagged(ctx, name, s.Owner)
+	made := false
+	if driver.ClassOf(err) == driver.NotFound {
+		if err := p.mistyped(s.Channel); err != nil {
+			return nil, "", err
+		}
+		wanted := attributes(s, role)
+		if err := p.permit(ctx, wanted, name, t); err != nil {
+			return nil, "", err
+		}
+		q, made, err = p.Queues.Create(ctx, name, wanted, p.Tags(s, role))
+		if err == nil && !made && s.Owner {
+			tags, err = p.Queues.TagsOf(ctx, q)
+		}
+	}
+	if err != nil || !s.Owner && (!made || q.Policy() != "") {
+		return q, "", err // a queue with a policy is one that its owner has created in the meantime
+	}
+	if !made {
+		switch {
+		case s.Mode == driver.Declare && !managed(tags):
+			return nil, "", Ours(s.Channel, "queue "+q.Name, tags)
+		case s.Mode == driver.Auto && tags[driver.TagTopology] != "":
+			return q, tags[driver.TagTopology], nil
+		}
+	}
+	topicARN := ""
+	if t != nil {
+		topicARN = t.ARN
+	}
+	wanted, err := queueSettings(s, role, q, topicARN)
+	if err != nil {
+		return nil, "", err
+	}
+	if err := p.Queues.change(ctx, q, wanted, s.Mode); err != nil || made {
+		return q, "", err
+	}
+	return q, "", p.Queues.SetTags(ctx, q, tags, p.Tags(s, role))
+}
+
+// permit adds to the attributes of a new queue that its topic may send to it. If a producer creates the topic at the
+// same time, it subscribes the queues that exist; messages published to a queue without this policy would be dropped.
+func (p *Provisioner) permit(ctx context.Context, wanted map[string]string, name string, t *Topic) error {
+	if t == nil || t.Foreign {
+		return nil
+	}
+	id, err := p.Account.WhoAmI(ctx)
+	if err != nil {
+		return err
+	}
+	arn := id.ARN("sqs", name)
+	policy, err := MergePolicy("", tlsOnly("sqs:*", arn), fromTopic(arn, t.ARN))
+	wanted[string(types.QueueAttributeNamePolicy)] = policy
+	return err
+}
+
+func (p *Provisioner) ensureRedrive(ctx context.Context, s driver.ChannelSpec, q, dead *Queue) error {
+	arn := ""
+	if dead != nil {
+		arn = dead.ARN()
+	}
+	wanted, err := redriveAttribute(s, arn)
+	if err != nil {
+		return err
+	}
+	return p.Queues.change(ctx, q, wanted, s.Mode)
+}
+
+// ensureSubscription subscribes a queue. A subscription that a topology has declared stays as it is.
+func (p *Provisioner) ensureSubscription(ctx context.Context, s driver.ChannelSpec, t *Topic, q, dead *Queue) error {
+	filter, err := wire.FilterPolicy(s.Filter, p.Form(s.Channel).Routing)
+	if err != nil {
+		return err
+	}
+	if s.Mode == driver.Auto && s.Tags[driver.TagTopology] != "" {
+		if _, err := p.Topics.Subscription(ctx, t, q.ARN()); err == nil || driver.ClassOf(err) != driver.NotFound {
+			return err
+		}
+	}
+	deadARN := ""
+	if dead != nil {
+		deadARN = dead.ARN()
+	}
+	return p.Topics.Subscribe(ctx, t, q.ARN(), deadARN, filter)
+}
+
+// remember records what a consumer asked for, for the checks of its receiver.
+func (p *Provisioner) remember(s driver.ChannelSpec) {
+	s.Again = false
+	p.mu.Lock()
+	p.specs[s.Channel] = s
+	p.mu.Unlock()
+}
+
+// specOf returns what a consumer of this process asked for.
+func (p *Provisioner) specOf(ch driver.Channel) (driver.ChannelSpec, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s, known := p.specs[ch]
+	return s, known
+}
+
+func (p *Provisioner) warnFewReceives(ch driver.Channel, q *Queue) {
+	if q.FewReceives() {
+		p.log.Warn("the queue's redrive policy dead-letters messages after a few receives, and each release counts as "+
+			"one: only "+
+			"messages that can be started at once are received, which costs requests; raise maxReceiveCount, or let "+
+			"Godwit "+
+			"provision the queue",
+			"channel", ch.String(), "queue", q.Name, "maxReceiveCount", q.MaxReceives(), "atLeast", enoughReceives)
+	}
+}
+
+// warnDifferent logs once where a mapped queue differs from what a consumer's options ask for. The queue stays as it
+// is, so that these options have no effect, but for Lease.
+func (p *Provisioner) warnDifferent(s driver.ChannelSpec, q *Queue) {
+	if differ := q.differences(s); len(differ) > 0 && p.differing.First(s.Channel) {
+		p.log.Warn("a queue of snssqs.Options.Names differs from the consumer's options, and is not changed: "+
+			strings.Join(differ, "; "), "channel", s.Channel.String(), "queue", q.Name)
+	}
+}
+
+// planner compares the estate with specifications.
+func (p *Provisioner) planner() Planner { return Planner{Estate: p.Estate, store: p.store} }
+
+// Ensured is the queue of a channel for a sender: the one that Ensure has just found, or that the service names.
+func (p *Provisioner) Ensured(ctx context.Context, ch driver.Channel) (*Queue, error) {
+	p.mu.Lock()
+	q := p.ensured[ch]
+	delete(p.ensured, ch)
+	p.mu.Unlock()
+	if q != nil {
+		return q, nil
+	}
+	return p.Queues.Of(ctx, ch)
+}
+
+// Provisions returns what a consumer of this process asked for, and whether it may provision the channel.
+func (p *Provisioner) Provisions(ch driver.Channel) (driver.ChannelSpec, bool) {
+	spec, known := p.specOf(ch)
+	_, foreign := p.Mapping(ch)
+	return spec, known && !foreign && spec.Mode.Creates()
+}
+
+// Check restores the subscription of a queue if it is missing or differs, and the whole channel if the topic is
+// missing.
+func (p *Provisioner) Check(ctx context.Context, spec driver.ChannelSpec, q *Queue) error {
+	t, err := p.Topics.Of(ctx, spec.Channel)
+	if err == nil {
+		var dead *Queue
+		if !spec.NoDeadLetters {
+			if dead, err = p.Queues.Known(ctx, deadLettersOf(spec.Channel)); err != nil {
+				return err
+			}
+		}
+		return p.ensureSubscription(ctx, spec, t, q, dead)
+	}
+	if driver.ClassOf(err) == driver.NotFound {
+		return p.Ensure(ctx, spec)
+	}
+	return err
+}
+
+// DeadLetters returns the queue for the rejected messages of a channel. If it is missing, it is created again, provided
+// that the consumer of this process may provision it.
+func (p *Provisioner) DeadLetters(ctx context.Context, of driver.Channel) (*Queue, error) {
+	if of.DeadLetter {
+		return nil, client.Permanent("channel %s has no dead letters of its own", of)
+	}
+	q, err := p.Queues.Known(ctx, deadLettersOf(of))
+	spec, ours := p.Provisions(of)
+	if driver.ClassOf(err) != driver.NotFound || !ours || spec.NoDeadLetters {
+		return q, err
+	}
+	spec.Again = true
+	if err := p.Ensure(ctx, spec); err != nil {
+		return nil, err
+	}
+	return p.Queues.Known(ctx, deadLettersOf(of))
+}
+
+// deadLettersOf is the channel of a channel's dead letters.
+func deadLettersOf(ch driver.Channel) driver.Channel {
+	ch.DeadLetter = true
+	return ch
+}
+
+// ForgetDeadLetters makes the next call of DeadLetters ask the service again, because the queue was found missing.
+func (p *Provisioner) ForgetDeadLetters(of driver.Channel) { p.Queues.Forget(deadLettersOf(of)) }
+
+// Opened warns of a queue that allows few receives, unless Ensure has done so.
+func (p *Provisioner) Opened(ch driver.Channel, q *Queue) {
+	if spec, known := p.specOf(ch); known && spec.Mode == driver.Never {
+		p.warnFewReceives(ch, q)
+	}
+}
+
+// Plan is driver.Operations.Plan.
+func (p *Provisioner) Plan(ctx context.Context, specs []driver.ChannelSpec) ([]driver.Difference, error) {
+	return p.planner().Plan(ctx, specs)
+}

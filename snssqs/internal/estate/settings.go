@@ -1,0 +1,172 @@
+package estate
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/snssqs/internal/wire"
+)
+
+const DefaultLease = 30 * time.Second
+
+// attributes returns the attributes that a queue of ours should have.
+func attributes(s driver.ChannelSpec, role string) map[string]string {
+	keep := s.Retention
+	if role == roleDeadLetters {
+		keep = s.DeadRetention
+	}
+	a := map[types.QueueAttributeName]string{
+		types.QueueAttributeNameMessageRetentionPeriod: seconds(cmp.Or(keep, wire.MaxRetention)),
+	}
+	if role == roleQueue {
+		a[types.QueueAttributeNameVisibilityTimeout] = seconds(cmp.Or(s.Lease, DefaultLease))
+		a[types.QueueAttributeNameDelaySeconds] = seconds(s.Delay + time.Second - 1) // never shorter than requested
+	}
+	if s.Encryption != "" {
+		a[types.QueueAttributeNameKmsMasterKeyId] = s.Encryption
+	} else {
+		a[types.QueueAttributeNameSqsManagedSseEnabled] = "true"
+	}
+	if s.Channel.Ordered {
+		a[types.QueueAttributeNameFifoQueue] = "true"
+		a[types.QueueAttributeNameDeduplicationScope] = "queue"
+		a[types.QueueAttributeNameFifoThroughputLimit] = "perQueue"
+		if s.HighThroughput {
+			a[types.QueueAttributeNameDeduplicationScope] = "messageGroup"
+			a[types.QueueAttributeNameFifoThroughputLimit] = "perMessageGroupId"
+		}
+	}
+	out := make(map[string]string, len(a))
+	for name, value := range a {
+		out[string(name)] = value
+	}
+	return out
+}
+
+func seconds(d time.Duration) string { return strconv.Itoa(int(d / time.Second)) }
+
+// queueSettings are all attributes of a queue that exists, but for its redrive policy. A topic may send to it.
+func queueSettings(s driver.ChannelSpec, role string, q *Queue, topicARN string) (map[string]string, error) {
+	wanted := attributes(s, role)
+	delete(wanted, string(types.QueueAttributeNameFifoQueue)) // it cannot be changed, and the name says it
+	if s.Encryption == "" {
+		wanted[string(types.QueueAttributeNameKmsMasterKeyId)] = "" // removes an existing key
+	}
+	statements := []statement{tlsOnly("sqs:*", q.ARN())}
+	if topicARN != "" {
+		statements = append(statements, fromTopic(q.ARN(), topicARN))
+	}
+	policy, err := MergePolicy(q.Policy(), statements...)
+	if err != nil {
+		return nil, fmt.Errorf("queue %s: %w", q.Name, err)
+	}
+	wanted[string(types.QueueAttributeNamePolicy)] = policy
+	return wanted, nil
+}
+
+// redriveAttribute makes SQS itself move messages to the dead letters after too many receives. "" removes a policy.
+func redriveAttribute(s driver.ChannelSpec, deadARN string) (map[string]string, error) {
+	wanted := map[string]string{string(types.QueueAttributeNameRedrivePolicy): ""}
+	if deadARN == "" || s.MaxReceives == 0 {
+		return wanted, nil
+	}
+	policy, err := json.Marshal(redrivePolicy{deadARN, s.MaxReceives})
+	wanted[string(types.QueueAttributeNameRedrivePolicy)] = string(policy)
+	return wanted, err
+}
+
+// topicSettings are the attributes of a topic that exists.
+func topicSettings(s driver.ChannelSpec, t *Topic) (map[string]string, error) {
+	policy, err := MergePolicy(t.Attributes["Policy"], tlsOnly("sns:Publish", t.ARN))
+	if err != nil {
+		return nil, fmt.Errorf("topic %s: %w", t.Name, err)
+	}
+	wanted := map[string]string{"KmsMasterKeyId": s.Encryption, "Policy": policy}
+	if s.Channel.Ordered {
+		wanted["FifoThroughputScope"] = "Topic"
+		if s.HighThroughput {
+			wanted["FifoThroughputScope"] = "MessageGroup"
+		}
+	}
+	return wanted, nil
+}
+
+// subscriptionAttributes returns the attributes that a subscription of ours should have.
+func subscriptionAttributes(filter, deadARN string) (map[string]string, error) {
+	wanted := map[string]string{"RawMessageDelivery": "true"}
+	if filter != wire.Everything {
+		wanted["FilterPolicy"] = filter
+	}
+	if deadARN != "" {
+		policy, err := json.Marshal(map[string]string{"deadLetterTargetArn": deadARN})
+		if err != nil {
+			return nil, err
+		}
+		wanted["RedrivePolicy"] = string(policy)
+	}
+	return wanted, nil
+}
+
+// sameAttribute compares two values of an attribute as SQS understands them. A policy is compared as JSON. A longer
+// retention counts as equal, because lowering it would delete messages; so does a larger maxReceiveCount, because
+// lowering it would dead-letter messages that were already received more often, without a reason.
+func sameAttribute(name, is, wanted string) bool {
+	switch types.QueueAttributeName(name) {
+	case types.QueueAttributeNameSqsManagedSseEnabled, types.QueueAttributeNameDeduplicationScope,
+		types.QueueAttributeNameFifoThroughputLimit:
+		// AWS always returns these attributes. A server that does not is older than they are, and refuses to set them.
+		if is == "" {
+			return wanted == "true" || wanted == "queue" || wanted == "perQueue" // AWS's defaults
+		}
+	case types.QueueAttributeNameRedrivePolicy:
+		if wanted == "" {
+			return is == ""
+		}
+		a, oka := parseRedrive(is)
+		b, okb := parseRedrive(wanted)
+		return oka && okb && a.DeadLetterTargetArn == b.DeadLetterTargetArn && a.MaxReceiveCount >= b.MaxReceiveCount
+	case types.QueueAttributeNamePolicy:
+		return sameJSON(is, wanted)
+	case types.QueueAttributeNameMessageRetentionPeriod:
+		a, erra := strconv.Atoi(is)
+		b, errb := strconv.Atoi(wanted)
+		return erra == nil && errb == nil && a >= b
+	}
+	return strings.EqualFold(is, wanted)
+}
+
+// exactlyAttribute compares as sameAttribute does, but a longer retention and a larger maxReceiveCount differ.
+func exactlyAttribute(name, is, wanted string) bool {
+	switch types.QueueAttributeName(name) {
+	case types.QueueAttributeNameMessageRetentionPeriod:
+		return is == wanted
+	case types.QueueAttributeNameRedrivePolicy:
+		a, _ := parseRedrive(is)
+		b, _ := parseRedrive(wanted)
+		return a == b
+	}
+	return sameAttribute(name, is, wanted)
+}
+
+// sameTopicAttribute compares two values of a topic's attribute as SNS understands them.
+func sameTopicAttribute(name, is, wanted string) bool {
+	switch {
+	case name == "Policy":
+		return sameJSON(is, wanted)
+	case name == "FifoThroughputScope" && is == "":
+		return wanted == "Topic" // SNS's default
+	}
+	return is == wanted
+}
+
+// sameSetting compares two values of a subscription attribute as SNS understands them.
+func sameSetting(is, wanted string) bool {
+	return is == wanted || sameJSON(is, wanted) || is == "" && wanted == wire.Everything
+}

@@ -1,0 +1,131 @@
+package estate
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sns"
+	"github.com/aws/aws-sdk-go-v2/service/sns/types"
+
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/snssqs/internal/client"
+)
+
+// Topics finds, creates and changes the topics of exchanges, and their subscriptions.
+type Topics struct {
+	*Names
+	sns     *sns.Client
+	account *Account
+}
+
+// Of looks up the topic of a channel's exchange. The error for one that does not exist is of class NotFound.
+func (ts *Topics) Of(ctx context.Context, ch driver.Channel) (*Topic, error) {
+	for _, name := range []driver.Channel{ch, ExchangeOf(ch)} {
+		if r, ok := ts.Mapping(name); ok && r.Topic != "" {
+			if fifo := Ordered(r.Topic); fifo != ch.Ordered {
+				return nil, client.Permanent("channel %s: topic %s is %s, and Ordered is %v", ch, r.Topic,
+					kindOfQueue(fifo), ch.Ordered)
+			}
+			t, err := ts.Mapped(ctx, r)
+			if err != nil {
+				return nil, err
+			}
+			return ts.load(ctx, t)
+		}
+	}
+	name, err := ts.TopicName(ch)
+	if err != nil {
+		return nil, err
+	}
+	return ts.Named(ctx, name)
+}
+
+func (ts *Topics) Named(ctx context.Context, name string) (*Topic, error) {
+	id, err := ts.account.WhoAmI(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return ts.load(ctx, &Topic{Name: name, ARN: id.ARN("sns", name)})
+}
+
+func (ts *Topics) load(ctx context.Context, t *Topic) (*Topic, error) {
+	out, err := ts.sns.GetTopicAttributes(ctx, &sns.GetTopicAttributesInput{TopicArn: &t.ARN}, t.At())
+	if err != nil {
+		return nil, fmt.Errorf("topic %s: %w", t.Name, client.Failed(err, "sns:GetTopicAttributes"))
+	}
+	t.Attributes = out.Attributes
+	return t, nil
+}
+
+// Mapped is the topic that a channel is mapped to, without its attributes.
+func (ts *Topics) Mapped(ctx context.Context, r Mapping) (*Topic, error) {
+	t := &Topic{Name: r.Topic, ARN: r.Topic, Foreign: true, credentials: r.Credentials}
+	if a, ok := ParseARN(r.Topic); ok {
+		t.Name, t.Region = a.Name, a.Region
+		return t, nil
+	}
+	id, err := ts.account.WhoAmI(ctx)
+	t.ARN = id.ARN("sns", r.Topic)
+	return t, err
+}
+
+func (ts *Topics) Exists(ctx context.Context, ch driver.Channel) (bool, error) {
+	name, err := ts.TopicName(ch)
+	if err != nil {
+		return false, nil //nolint:nilerr // a name that cannot be built does not exist
+	}
+	_, err = ts.Named(ctx, name)
+	return nameExists(ch, err)
+}
+
+// SetTags sets the tags of a topic that differ, and leaves other tags alone.
+func (ts *Topics) SetTags(ctx context.Context, t *Topic, is, wanted map[string]string) error {
+	differ := differingTags(is, wanted)
+	if len(differ) == 0 {
+		return nil
+	}
+	in := &sns.TagResourceInput{ResourceArn: &t.ARN}
+	for _, key := range slices.Sorted(maps.Keys(differ)) {
+		value := differ[key]
+		in.Tags = append(in.Tags, types.Tag{Key: &key, Value: &value})
+	}
+	if _, err := ts.sns.TagResource(ctx, in); err != nil {
+		return fmt.Errorf("topic %s: %w", t.Name, client.Failed(err, "sns:TagResource"))
+	}
+	return nil
+}
+
+// TagsOf returns the tags of a topic.
+func (ts *Topics) TagsOf(ctx context.Context, t *Topic) (map[string]string, error) {
+	out, err := ts.sns.ListTagsForResource(ctx, &sns.ListTagsForResourceInput{ResourceArn: &t.ARN}, t.At())
+	if err != nil {
+		return nil, fmt.Errorf("topic %s: read its tags: %w", t.Name, client.Failed(err, "sns:ListTagsForResource"))
+	}
+	tags := make(map[string]string, len(out.Tags))
+	for _, tag := range out.Tags {
+		tags[aws.ToString(tag.Key)] = aws.ToString(tag.Value)
+	}
+	return tags, nil
+}
+
+// set sets those attributes of a topic that differ.
+func (ts *Topics) set(ctx context.Context, t *Topic, wanted map[string]string) error {
+	for _, name := range slices.Sorted(maps.Keys(wanted)) {
+		value := wanted[name]
+		if sameTopicAttribute(name, t.Attributes[name], value) {
+			continue
+		}
+		if _, err := ts.sns.SetTopicAttributes(ctx, &sns.SetTopicAttributesInput{
+			TopicArn: &t.ARN, AttributeName: &name, AttributeValue: &value,
+		}); err != nil {
+			return fmt.Errorf("topic %s: set its %s: %w", t.Name, strings.ToLower(name),
+				client.Failed(err, "sns:SetTopicAttributes"))
+		}
+		t.Attributes[name] = value
+	}
+	return nil
+}

@@ -1,0 +1,165 @@
+package snssqs
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sns"
+	snstypes "github.com/aws/aws-sdk-go-v2/service/sns/types"
+	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/snssqs/internal/client"
+	"github.com/godwitmq/godwit/snssqs/internal/estate"
+	"github.com/godwitmq/godwit/snssqs/internal/wire"
+)
+
+// requests sends messages, in one request for each batch. The functions of the application see each request before.
+type requests struct {
+	clients *client.Clients
+	// Options.BeforeSend and Options.BeforePublish; nil: there is none.
+	beforeSend    func(context.Context, *sqs.SendMessageBatchInput) error
+	beforePublish func(context.Context, *sns.PublishBatchInput) error
+}
+
+// sending calls Options.BeforeSend. The entries get maps and texts of their own, because other requests share them.
+func (r *requests) sending(ctx context.Context, in *sqs.SendMessageBatchInput) error {
+	if r.beforeSend == nil {
+		return nil
+	}
+	in.Entries = slices.Clone(in.Entries) // a dead letter may be sent again
+	for i := range in.Entries {
+		e := &in.Entries[i]
+		body := aws.ToString(e.MessageBody)
+		e.MessageBody, e.MessageAttributes = &body, maps.Clone(e.MessageAttributes)
+		e.MessageSystemAttributes = maps.Clone(e.MessageSystemAttributes)
+	}
+	n := len(in.Entries)
+	err := guarded("BeforeSend", func() error { return r.beforeSend(ctx, in) })
+	if err != nil {
+		return err
+	}
+	return sameEntries("BeforeSend", n, len(in.Entries), func(i int) *string { return in.Entries[i].Id })
+}
+
+// publishing calls Options.BeforePublish, as sending.
+func (r *requests) publishing(ctx context.Context, in *sns.PublishBatchInput) error {
+	if r.beforePublish == nil {
+		return nil
+	}
+	for i := range in.PublishBatchRequestEntries {
+		e := &in.PublishBatchRequestEntries[i]
+		body := aws.ToString(e.Message)
+		e.Message, e.MessageAttributes = &body, maps.Clone(e.MessageAttributes)
+	}
+	n := len(in.PublishBatchRequestEntries)
+	err := guarded("BeforePublish", func() error { return r.beforePublish(ctx, in) })
+	if err != nil {
+		return err
+	}
+	return sameEntries("BeforePublish", n, len(in.PublishBatchRequestEntries), func(i int) *string {
+		return in.PublishBatchRequestEntries[i].Id
+	})
+}
+
+// guarded makes a panic of the application's function an error of the request.
+func guarded(option string, f func() error) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = client.Permanent("snssqs.Options.%s panicked: %v", option, v)
+		}
+	}()
+	if err := f(); err != nil {
+		return &driver.Error{Class: driver.ClassOf(err), Err: fmt.Errorf("snssqs.Options.%s: %w", option, err)}
+	}
+	return nil
+}
+
+// sameEntries refuses a request whose answers could not be told apart, or would be missing.
+func sameEntries(option string, was, is int, id func(i int) *string) error {
+	if is != was {
+		return client.Permanent("snssqs.Options.%s left %d of %d entries: it may change entries, and not add or remove them",
+			option, is, was)
+	}
+	for i := range is {
+		if aws.ToString(id(i)) != *client.EntryID(i) {
+			return client.Permanent("snssqs.Options.%s changed the id of entry %d from %q to %q: the answer of the service needs it",
+				option, i, *client.EntryID(i), aws.ToString(id(i)))
+		}
+	}
+	return nil
+}
+
+// batchIDs are the ids that the service gave to the entries of one batch; "": the entry was not accepted.
+type batchIDs [client.MaxBatch]string
+
+// send makes one request to a queue and returns an error per entry. ids gets the service's ids of the accepted entries.
+func (r *requests) send(ctx context.Context, q *estate.Queue, entries []types.SendMessageBatchRequestEntry,
+	ids *batchIDs,
+) error {
+	in := &sqs.SendMessageBatchInput{QueueUrl: &q.URL, Entries: entries}
+	if err := r.sending(ctx, in); err != nil {
+		return err
+	}
+	out, err := r.clients.SQS.SendMessageBatch(ctx, in, client.Once, q.At())
+	if err != nil {
+		return client.Failed(err, "sqs:SendMessage")
+	}
+	a := client.NewBatch("send", len(entries))
+	for _, s := range out.Successful {
+		a.Successful(s.Id)
+		n, ok := a.Index(s.Id)
+		switch {
+		case !ok:
+		case aws.ToString(s.MessageId) == "", aws.ToString(s.MD5OfMessageBody) == "":
+			a.Failed(s.Id, unconfirmed("an id and the MD5 of its body"))
+		case wire.SameMD5(in.Entries[n].MessageBody, s.MD5OfMessageBody):
+			ids[n] = aws.ToString(s.MessageId)
+		default:
+			a.Failed(s.Id, wire.Altered(aws.ToString(s.MessageId)))
+		}
+	}
+	a.FailedAll(out.Failed)
+	return a.Err()
+}
+
+// unconfirmed is the error of a message that the service says to have accepted, without what it gives to each message.
+func unconfirmed(missing string) error {
+	return &driver.Error{Class: driver.Transient, Err: fmt.Errorf("the service says that it has accepted the message, "+
+		"and its answer has not %s, as that of SQS and SNS has: the message is sent again", missing)}
+}
+
+// publish makes one request to a topic and returns an error per entry. ids gets the service's ids of the accepted
+// entries.
+func (r *requests) publish(ctx context.Context, t *estate.Topic, entries []snstypes.PublishBatchRequestEntry,
+	ids *batchIDs,
+) error {
+	in := &sns.PublishBatchInput{TopicArn: &t.ARN, PublishBatchRequestEntries: entries}
+	if err := r.publishing(ctx, in); err != nil {
+		return err
+	}
+	out, err := r.clients.SNS.PublishBatch(ctx, in, client.PublishOnce, t.At())
+	if err != nil {
+		return client.Failed(err, "sns:Publish")
+	}
+	a := client.NewBatch("publish", len(entries))
+	for i := range out.Successful {
+		a.Successful(out.Successful[i].Id)
+		n, ok := a.Index(out.Successful[i].Id)
+		switch {
+		case !ok:
+		case aws.ToString(out.Successful[i].MessageId) == "":
+			a.Failed(out.Successful[i].Id, unconfirmed("an id"))
+		default:
+			ids[n] = aws.ToString(out.Successful[i].MessageId)
+		}
+	}
+	for _, f := range out.Failed {
+		a.Failed(f.Id, client.EntryError(aws.ToString(f.Code), aws.ToString(f.Message), f.SenderFault))
+	}
+	return a.Err()
+}
