@@ -100,7 +100,7 @@ func (b *Backend) Operations() driver.Operations {
 		Move: b.Move, Moves: b.Moves, CancelMove: b.CancelMove,
 		Purge: b.Purge, Remove: b.Remove, Snapshot: b.Snapshot, Restore: b.Restore,
 		Pause: b.Pause, Resume: b.Resume,
-		Plan: b.provisioner.Plan, Wanted: b.estate.Wanted,
+		Plan: b.provisioner.Planner.Plan, Wanted: b.estate.Wanted,
 		Tag: func(ctx context.Context, ch driver.Channel, tags map[string]string) error {
 			return operate.Tag(ctx, b.estate, ch, tags)
 		},

@@ -14,6 +14,7 @@ import (
 // deadLetters copies the rejected messages of a channel to its dead letters.
 type deadLetters struct {
 	decoder     *wire.Decoder
+	of          *estate.Queue // the channel's
 	provisioner *estate.Provisioner
 	requests    *requests
 }
@@ -34,7 +35,7 @@ func (d *deadLetters) copy(ctx context.Context, batch []driver.Settlement, which
 	if len(open) == 0 {
 		return stand
 	}
-	q, err := d.provisioner.DeadLetters(ctx, d.decoder.From)
+	q, err := d.provisioner.DeadLetters(ctx, d.decoder.From, d.of)
 	if err != nil {
 		for _, i := range open {
 			errs[i] = err
@@ -70,7 +71,7 @@ func (d *deadLetters) send(ctx context.Context, q *estate.Queue, entries []types
 		return err
 	}
 	d.provisioner.ForgetDeadLetters(d.decoder.From)
-	if q, again := d.provisioner.DeadLetters(ctx, d.decoder.From); again == nil {
+	if q, again := d.provisioner.DeadLetters(ctx, d.decoder.From, d.of); again == nil {
 		return d.requests.send(ctx, q, entries, new(batchIDs))
 	}
 	return err

@@ -111,7 +111,7 @@ func (b *Backend) newReceiver(ctx context.Context, from driver.Channel, o driver
 			Store: b.large.store, Handled: finished.handled,
 		},
 	}
-	r.letters = deadLetters{decoder: &r.Decoder, provisioner: b.provisioner, requests: &b.requests}
+	r.letters = deadLetters{decoder: &r.Decoder, of: q, provisioner: b.provisioner, requests: &b.requests}
 	if as, mapped := b.estate.Mapping(from); mapped {
 		r.lenient = !as.RequireRoutingKey
 	}

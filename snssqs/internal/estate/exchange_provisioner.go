@@ -2,14 +2,8 @@ package estate
 
 import (
 	"context"
-	"fmt"
-
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/sns"
-	"github.com/aws/aws-sdk-go-v2/service/sns/types"
 
 	"github.com/godwitmq/godwit/driver"
-	"github.com/godwitmq/godwit/snssqs/internal/client"
 	"github.com/godwitmq/godwit/snssqs/internal/wire"
 )
 
@@ -49,9 +43,9 @@ func (p *Provisioner) maintainTopic(ctx context.Context, s driver.ChannelSpec, t
 	case !s.Mode.Creates():
 		return nil
 	case s.Owner && s.Mode == driver.Declare && s.Channel.Queue == "":
-		return p.declareTopic(ctx, t, s)
+		return p.Topics.declare(ctx, t, s)
 	case s.Owner:
-		return p.secure(ctx, t)
+		return p.Topics.secure(ctx, t)
 	}
 	a := p.Exchanges.record(s.Channel)
 	if err := a.Look(ctx, t); err != nil {
@@ -68,7 +62,7 @@ func (p *Provisioner) makeTopic(ctx context.Context, s driver.ChannelSpec, name 
 		a = p.Exchanges.record(s.Channel)
 	}
 	create := func() (err error) {
-		if t, err = p.createTopic(ctx, name, s); err != nil {
+		if t, err = p.Topics.create(ctx, name, s); err != nil {
 			return err
 		}
 		return p.subscribeAll(ctx, t, ExchangeOf(s.Channel))
@@ -97,66 +91,6 @@ func (p *Provisioner) makeTopic(ctx context.Context, s driver.ChannelSpec, name 
 	return t, nil
 }
 
-// createTopic creates a topic that accepts messages only over TLS.
-func (p *Provisioner) createTopic(ctx context.Context, name string, s driver.ChannelSpec) (*Topic, error) {
-	attributes := map[string]string{}
-	if s.Channel.Ordered {
-		attributes["FifoTopic"] = "true"
-		attributes["ContentBasedDeduplication"] = "false" // every message has its own id
-		attributes["FifoThroughputScope"] = "Topic"
-		if s.HighThroughput {
-			attributes["FifoThroughputScope"] = "MessageGroup"
-		}
-	}
-	if s.Encryption != "" {
-		attributes["KmsMasterKeyId"] = s.Encryption
-	}
-	in := &sns.CreateTopicInput{Name: &name, Attributes: attributes}
-	for key, value := range p.Tags(s, roleExchange) {
-		in.Tags = append(in.Tags, types.Tag{Key: &key, Value: &value})
-	}
-	out, err := p.Clients.SNS.CreateTopic(ctx, in)
-	if AlreadyExists(err) {
-		return p.Topics.Named(ctx, name) // another process was first, with other tags or another scope
-	}
-	if err != nil {
-		return nil, fmt.Errorf("create topic %s: %w", name, client.Failed(err, "sns:CreateTopic"))
-	}
-	t, err := p.Topics.load(ctx, &Topic{Name: name, ARN: aws.ToString(out.TopicArn)})
-	if err != nil {
-		return nil, err
-	}
-	return t, p.secure(ctx, t)
-}
-
-// secure makes a topic's policy forbid plain HTTP.
-func (p *Provisioner) secure(ctx context.Context, t *Topic) error {
-	policy, err := MergePolicy(t.Attributes["Policy"], tlsOnly("sns:Publish", t.ARN))
-	if err != nil {
-		return fmt.Errorf("topic %s: %w", t.Name, err)
-	}
-	return p.Topics.set(ctx, t, map[string]string{"Policy": policy})
-}
-
-// declareTopic makes a topic and its tags as a topology says.
-func (p *Provisioner) declareTopic(ctx context.Context, t *Topic, s driver.ChannelSpec) error {
-	tags, err := p.Topics.TagsOf(ctx, t)
-	if err != nil {
-		return err
-	}
-	if err := Ours(s.Channel, "topic "+t.Name, tags); err != nil {
-		return err
-	}
-	wanted, err := topicSettings(s, t)
-	if err == nil {
-		err = p.Topics.set(ctx, t, wanted)
-	}
-	if err != nil {
-		return err
-	}
-	return p.Topics.SetTags(ctx, t, tags, p.Tags(s, roleExchange))
-}
-
 // subscribeAll subscribes all our queues of an exchange to its topic, which was just created: SNS drops a message
 // without a subscriber. Only the consumers know their filters. Until their next check sets the filter, they discard the
 // messages that do not match.
@@ -166,22 +100,21 @@ func (p *Provisioner) subscribeAll(ctx context.Context, t *Topic, ch driver.Chan
 		return err
 	}
 	for _, url := range urls {
-		if err := p.reuniteOne(ctx, t, url); err != nil {
+		q := &Queue{Name: NameIn(url), URL: url}
+		tags, err := p.Queues.TagsOf(ctx, q)
+		if err == nil && !managed(tags) {
+			continue
+		}
+		if err == nil {
+			err = p.Queues.Load(ctx, q)
+		}
+		if err != nil {
+			return err
+		}
+		redrive, _ := q.redrive()
+		if err := p.Topics.Subscribe(ctx, t, q.ARN(), redrive.DeadLetterTargetArn, wire.Everything); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func (p *Provisioner) reuniteOne(ctx context.Context, t *Topic, url string) error {
-	q := &Queue{Name: NameIn(url), URL: url}
-	tags, err := p.Queues.TagsOf(ctx, q)
-	if err != nil || !managed(tags) {
-		return err
-	}
-	if err := p.Queues.Load(ctx, q); err != nil {
-		return err
-	}
-	redrive, _ := q.redrive()
-	return p.Topics.Subscribe(ctx, t, q.ARN(), redrive.DeadLetterTargetArn, wire.Everything)
 }

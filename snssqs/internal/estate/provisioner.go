@@ -20,6 +20,7 @@ import (
 type Provisioner struct {
 	*Estate
 	Exchanges *Exchanges
+	Planner   Planner
 	store     driver.Store // of large bodies; nil: there is none
 	log       *slog.Logger
 	differing Once // channels with a warning about their settings
@@ -32,7 +33,8 @@ type Provisioner struct {
 // NewProvisioner makes no request.
 func NewProvisioner(e *Estate, store driver.Store, log *slog.Logger) *Provisioner {
 	return &Provisioner{
-		Estate: e, store: store, log: log, ensured: map[driver.Channel]*Queue{},
+		Estate: e, Planner: Planner{Estate: e, store: store}, store: store, log: log,
+		ensured:   map[driver.Channel]*Queue{},
 		specs:     map[driver.Channel]driver.ChannelSpec{},
 		Exchanges: &Exchanges{topics: e.Topics, known: map[driver.Channel]*Exchange{}},
 	}
@@ -69,7 +71,7 @@ func (p *Provisioner) Ensure(ctx context.Context, s driver.ChannelSpec) error {
 		return err
 	}
 	if s.Mode == driver.Verify {
-		differ, err := p.planner().Plan(ctx, []driver.ChannelSpec{s})
+		differ, err := p.Planner.Plan(ctx, []driver.ChannelSpec{s})
 		return cmp.Or(err, errorOf(s, differ))
 	}
 	if s.Channel.Queue == "" {
@@ -136,8 +138,14 @@ func (p *Provisioner) ensureQueues(ctx context.Context, s driver.ChannelSpec) (e
 	}
 	if topology != "" {
 		s = p.declared(ctx, s, topology)
-	} else if err := p.ensureRedrive(ctx, s, q, dead); err != nil {
-		return err
+	} else {
+		wanted, err := redriveAttribute(s, dead.ARN())
+		if err == nil {
+			err = p.Queues.change(ctx, q, wanted, s.Mode)
+		}
+		if err != nil {
+			return err
+		}
 	}
 	if !there {
 		return nil
@@ -157,7 +165,7 @@ func (p *Provisioner) declared(ctx context.Context, s driver.ChannelSpec, topolo
 	if !p.differing.First(s.Channel) {
 		return s
 	}
-	differ, err := p.planner().Plan(ctx, []driver.ChannelSpec{s})
+	differ, err := p.Planner.Plan(ctx, []driver.ChannelSpec{s})
 	var said []string
 	for _, d := range differ {
 		said = append(said, fmt.Sprintf("%s of %s %s is %q, and the options ask for %q", d.Attribute, d.Resource,
@@ -239,18 +247,6 @@ func (p *Provisioner) permit(ctx context.Context, wanted map[string]string, name
 	return err
 }
 
-func (p *Provisioner) ensureRedrive(ctx context.Context, s driver.ChannelSpec, q, dead *Queue) error {
-	arn := ""
-	if dead != nil {
-		arn = dead.ARN()
-	}
-	wanted, err := redriveAttribute(s, arn)
-	if err != nil {
-		return err
-	}
-	return p.Queues.change(ctx, q, wanted, s.Mode)
-}
-
 // ensureSubscription subscribes a queue. A subscription that a topology has declared stays as it is.
 func (p *Provisioner) ensureSubscription(ctx context.Context, s driver.ChannelSpec, t *Topic, q, dead *Queue) error {
 	filter, err := wire.FilterPolicy(s.Filter, p.Form(s.Channel).Routing)
@@ -262,11 +258,7 @@ func (p *Provisioner) ensureSubscription(ctx context.Context, s driver.ChannelSp
 			return err
 		}
 	}
-	deadARN := ""
-	if dead != nil {
-		deadARN = dead.ARN()
-	}
-	return p.Topics.Subscribe(ctx, t, q.ARN(), deadARN, filter)
+	return p.Topics.Subscribe(ctx, t, q.ARN(), dead.ARN(), filter)
 }
 
 // remember records what a consumer asked for, for the checks of its receiver.
@@ -304,9 +296,6 @@ func (p *Provisioner) warnDifferent(s driver.ChannelSpec, q *Queue) {
 			strings.Join(differ, "; "), "channel", s.Channel.String(), "queue", q.Name)
 	}
 }
-
-// planner compares the estate with specifications.
-func (p *Provisioner) planner() Planner { return Planner{Estate: p.Estate, store: p.store} }
 
 // Ensured is the queue of a channel for a sender: the one that Ensure has just found, or that the service names.
 func (p *Provisioner) Ensured(ctx context.Context, ch driver.Channel) (*Queue, error) {
@@ -346,22 +335,26 @@ func (p *Provisioner) Check(ctx context.Context, spec driver.ChannelSpec, q *Que
 	return err
 }
 
-// DeadLetters returns the queue for the rejected messages of a channel. If it is missing, it is created again, provided
-// that the consumer of this process may provision it.
-func (p *Provisioner) DeadLetters(ctx context.Context, of driver.Channel) (*Queue, error) {
+// DeadLetters returns the queue for the rejected messages of a channel and its queue. If it is missing, it is created
+// again, provided that the consumer of this process may provision it.
+func (p *Provisioner) DeadLetters(ctx context.Context, of driver.Channel, q *Queue) (*Queue, error) {
 	if of.DeadLetter {
 		return nil, client.Permanent("channel %s has no dead letters of its own", of)
 	}
-	q, err := p.Queues.Known(ctx, deadLettersOf(of))
+	dead, err := p.Queues.Known(ctx, deadLettersOf(of))
 	spec, ours := p.Provisions(of)
 	if driver.ClassOf(err) != driver.NotFound || !ours || spec.NoDeadLetters {
-		return q, err
+		return dead, err
 	}
-	spec.Again = true
-	if err := p.Ensure(ctx, spec); err != nil {
-		return nil, err
+	var t *Topic
+	if arn, ok := p.exchangeTopic(of, q.ARN()); ok {
+		t = &Topic{ARN: arn}
 	}
-	return p.Queues.Known(ctx, deadLettersOf(of))
+	spec.Channel = deadLettersOf(of)
+	if dead, _, err = p.ensureQueue(ctx, spec, roleDeadLetters, t); err == nil {
+		p.Queues.keep(spec.Channel, dead)
+	}
+	return dead, err
 }
 
 // deadLettersOf is the channel of a channel's dead letters.
@@ -378,9 +371,4 @@ func (p *Provisioner) Opened(ch driver.Channel, q *Queue) {
 	if spec, known := p.specOf(ch); known && spec.Mode == driver.Never {
 		p.warnFewReceives(ch, q)
 	}
-}
-
-// Plan is driver.Operations.Plan.
-func (p *Provisioner) Plan(ctx context.Context, specs []driver.ChannelSpec) ([]driver.Difference, error) {
-	return p.planner().Plan(ctx, specs)
 }

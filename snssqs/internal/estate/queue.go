@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -17,8 +16,23 @@ import (
 	"github.com/godwitmq/godwit/snssqs/internal/wire"
 )
 
-func (q *Queue) ARN() string { return q.Attributes[string(types.QueueAttributeNameQueueArn)] }
+// Queue is what is known about an existing queue.
+type Queue struct {
+	Name, URL, Region string
+	Foreign           bool
+	credentials       aws.CredentialsProvider // nil: the backend's
+	Attributes        map[string]string
+}
 
+// ARN is "" of a nil Queue, where there is none.
+func (q *Queue) ARN() string {
+	if q == nil {
+		return ""
+	}
+	return q.Attributes[string(types.QueueAttributeNameQueueArn)]
+}
+
+// Policy is the text of the policy; "": it has none.
 func (q *Queue) Policy() string { return q.Attributes[string(types.QueueAttributeNamePolicy)] }
 
 // MaxBytes returns the maximum size of a message, including attributes.
@@ -30,14 +44,6 @@ func (q *Queue) MaxBytes() int {
 	return n
 }
 
-// Queue is what is known about an existing queue.
-type Queue struct {
-	Name, URL, Region string
-	Foreign           bool
-	credentials       aws.CredentialsProvider // nil: the backend's
-	Attributes        map[string]string
-}
-
 // Created is when the queue was created.
 func (q *Queue) Created() time.Time {
 	s, err := strconv.ParseInt(q.Attributes[string(types.QueueAttributeNameCreatedTimestamp)], 10, 64)
@@ -45,6 +51,11 @@ func (q *Queue) Created() time.Time {
 		return time.Time{}
 	}
 	return time.Unix(s, 0)
+}
+
+// Seconds is the value of an attribute that counts seconds.
+func (q *Queue) Seconds(name types.QueueAttributeName) time.Duration {
+	return time.Duration(wire.Number(q.Attributes[string(name)])) * time.Second
 }
 
 // shortestLease is the shortest lease that a consumer can renew in time.
@@ -59,9 +70,60 @@ func (q *Queue) Lease() time.Duration {
 	return DefaultLease
 }
 
-// Seconds is the value of an attribute that counts seconds.
-func (q *Queue) Seconds(name types.QueueAttributeName) time.Duration {
-	return time.Duration(wire.Number(q.Attributes[string(name)])) * time.Second
+// enoughReceives is how many receives a queue should allow a message before SQS dead-letters it. Each release counts as
+// a receive: if the number is smaller, a few deployments and crashes dead-letter a message that was never handled.
+const enoughReceives = 10
+
+// FewReceives reports whether the queue's own redrive policy allows only a few receives. A queue that Godwit provisions
+// allows enough.
+func (q *Queue) FewReceives() bool {
+	n := q.MaxReceives()
+	return n > 0 && n < enoughReceives
+}
+
+// MaxReceives returns after how many receives SQS itself dead-letters a message; 0: never.
+func (q *Queue) MaxReceives() int {
+	p, ok := q.redrive()
+	if !ok {
+		return 0
+	}
+	return p.MaxReceiveCount
+}
+
+// redrive is the redrive policy of the queue; false: it has none that can be read.
+func (q *Queue) redrive() (redrivePolicy, bool) {
+	return parseRedrive(q.Attributes[string(types.QueueAttributeNameRedrivePolicy)])
+}
+
+// redrivePolicy makes SQS itself move messages to the dead letters after too many receives.
+type redrivePolicy struct {
+	DeadLetterTargetArn string `json:"deadLetterTargetArn"`
+	MaxReceiveCount     int    `json:"maxReceiveCount"`
+}
+
+// parseRedrive reads a redrive policy, in which the number may also be a string.
+func parseRedrive(text string) (p redrivePolicy, ok bool) {
+	var raw struct {
+		DeadLetterTargetArn string `json:"deadLetterTargetArn"`
+		MaxReceiveCount     any    `json:"maxReceiveCount"`
+	}
+	if json.Unmarshal([]byte(text), &raw) != nil {
+		return p, false
+	}
+	n, err := strconv.Atoi(fmt.Sprint(raw.MaxReceiveCount))
+	return redrivePolicy{raw.DeadLetterTargetArn, n}, err == nil
+}
+
+// At directs a call to the queue's own region, with its credentials.
+func (q *Queue) At() func(*sqs.Options) {
+	return func(o *sqs.Options) {
+		if q.Region != "" {
+			o.Region = q.Region
+		}
+		if q.credentials != nil {
+			o.Credentials = q.credentials
+		}
+	}
 }
 
 // differences names the settings that a consumer asks for, and that the queue has in another way.
@@ -87,83 +149,9 @@ func (q *Queue) differences(s driver.ChannelSpec) (differ []string) {
 	return differ
 }
 
-// enoughReceives is how many receives a queue should allow a message before SQS dead-letters it. Each release counts as
-// a receive: if the number is smaller, a few deployments and crashes dead-letter a message that was never handled.
-const enoughReceives = 10
-
-// FewReceives reports whether the queue's own redrive policy allows only a few receives. A queue that Godwit provisions
-// allows enough.
-func (q *Queue) FewReceives() bool {
-	n := q.MaxReceives()
-	return n > 0 && n < enoughReceives
-}
-
-// MaxReceives returns after how many receives SQS itself dead-letters a message; 0: never.
-func (q *Queue) MaxReceives() int {
-	p, ok := q.redrive()
-	if !ok {
-		return 0
-	}
-	return p.MaxReceiveCount
-}
-
-// At directs a call to the queue's own region, with its credentials.
-func (q *Queue) At() func(*sqs.Options) {
-	return func(o *sqs.Options) {
-		if q.Region != "" {
-			o.Region = q.Region
-		}
-		if q.credentials != nil {
-			o.Credentials = q.credentials
-		}
-	}
-}
-
-// regionOf reads the region from a host such as sqs.eu-west-1.amazonaws.com. "": the host has none, and ours is used.
-func regionOf(host string) string {
-	labels := strings.Split(host, ".")
-	if !strings.Contains(host, ".amazonaws.com") && !strings.HasSuffix(host, ".api.aws") {
-		return ""
-	}
-	for i, label := range labels {
-		switch {
-		case i+1 < len(labels) && (label == "sqs" || label == "sqs-fips"): // also in the name of a VPC endpoint
-			return labels[i+1]
-		case label == "queue" && i == 1: // the old form, region.queue.amazonaws.com
-			return labels[0]
-		case label == "queue": // the oldest form, of the first region
-			return "us-east-1"
-		}
-	}
-	return ""
-}
-
 func kindOfQueue(ordered bool) string {
 	if ordered {
 		return "ordered (FIFO)"
 	}
 	return "not ordered"
-}
-
-type redrivePolicy struct {
-	DeadLetterTargetArn string `json:"deadLetterTargetArn"`
-	MaxReceiveCount     int    `json:"maxReceiveCount"`
-}
-
-// parseRedrive reads a redrive policy, in which the number may also be a string.
-func parseRedrive(text string) (p redrivePolicy, ok bool) {
-	var raw struct {
-		DeadLetterTargetArn string `json:"deadLetterTargetArn"`
-		MaxReceiveCount     any    `json:"maxReceiveCount"`
-	}
-	if json.Unmarshal([]byte(text), &raw) != nil {
-		return p, false
-	}
-	n, err := strconv.Atoi(fmt.Sprint(raw.MaxReceiveCount))
-	return redrivePolicy{raw.DeadLetterTargetArn, n}, err == nil
-}
-
-// redrive is the redrive policy of the queue; false: it has none that can be read.
-func (q *Queue) redrive() (redrivePolicy, bool) {
-	return parseRedrive(q.Attributes[string(types.QueueAttributeNameRedrivePolicy)])
 }

@@ -26,7 +26,7 @@ type Queues struct {
 	sqs *sqs.Client
 
 	mu    sync.Mutex
-	found map[driver.Channel]*Queue
+	found map[driver.Channel]*Queue // by Known
 }
 
 // Of looks up the queue of a channel, by its name or by its mapping.
@@ -41,7 +41,7 @@ func (qs *Queues) Of(ctx context.Context, ch driver.Channel) (*Queue, error) {
 	return qs.Find(ctx, name)
 }
 
-// Known is the same as queueOf, but asks the service only the first time.
+// Known is the same as Of, but asks the service only the first time.
 func (qs *Queues) Known(ctx context.Context, ch driver.Channel) (*Queue, error) {
 	qs.mu.Lock()
 	q := qs.found[ch]
@@ -53,13 +53,17 @@ func (qs *Queues) Known(ctx context.Context, ch driver.Channel) (*Queue, error) 
 	if err != nil {
 		return nil, err
 	}
-	qs.mu.Lock()
-	qs.found[ch] = q
-	qs.mu.Unlock()
+	qs.keep(ch, q)
 	return q, nil
 }
 
-// Forget makes the next call of known ask the service again, because the queue was found missing.
+func (qs *Queues) keep(ch driver.Channel, q *Queue) {
+	qs.mu.Lock()
+	qs.found[ch] = q
+	qs.mu.Unlock()
+}
+
+// Forget makes the next call of Known ask the service again, because the queue was found missing.
 func (qs *Queues) Forget(ch driver.Channel) {
 	qs.mu.Lock()
 	delete(qs.found, ch)
@@ -76,7 +80,7 @@ func (qs *Queues) Find(ctx context.Context, name string) (*Queue, error) {
 	return q, qs.Load(ctx, q)
 }
 
-// findTagged is find with the queue's tags, if they are wanted, which are read at the same time as its attributes.
+// findTagged is Find with the queue's tags, if they are wanted, which are read at the same time as its attributes.
 func (qs *Queues) findTagged(ctx context.Context, name string, wanted bool) (*Queue, map[string]string, error) {
 	if !wanted {
 		q, err := qs.Find(ctx, name)
@@ -106,6 +110,7 @@ func (qs *Queues) url(ctx context.Context, name string) (string, error) {
 	return aws.ToString(out.QueueUrl), nil
 }
 
+// Load reads the attributes of a queue.
 func (qs *Queues) Load(ctx context.Context, q *Queue) error {
 	out, err := qs.sqs.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{
 		QueueUrl: &q.URL, AttributeNames: []types.QueueAttributeName{types.QueueAttributeNameAll},
@@ -119,8 +124,7 @@ func (qs *Queues) Load(ctx context.Context, q *Queue) error {
 }
 
 // Mapped looks up the queue that a channel is mapped to. Its dead letters are in the queue that the mapping names, or
-// in
-// that of the queue's own redrive policy.
+// in that of the queue's own redrive policy.
 func (qs *Queues) Mapped(ctx context.Context, ch driver.Channel, r Mapping) (*Queue, error) {
 	if !ch.DeadLetter {
 		return qs.mappedAt(ctx, ch, r.Queue, r)
@@ -185,6 +189,67 @@ func (qs *Queues) at(ctx context.Context, at string, as aws.CredentialsProvider)
 	return q, nil
 }
 
+// regionOf reads the region from a host such as sqs.eu-west-1.amazonaws.com. "": the host has none, and ours is used.
+func regionOf(host string) string {
+	labels := strings.Split(host, ".")
+	if !strings.Contains(host, ".amazonaws.com") && !strings.HasSuffix(host, ".api.aws") {
+		return ""
+	}
+	for i, label := range labels {
+		switch {
+		case i+1 < len(labels) && (label == "sqs" || label == "sqs-fips"): // also in the name of a VPC endpoint
+			return labels[i+1]
+		case label == "queue" && i == 1: // the old form, region.queue.amazonaws.com
+			return labels[0]
+		case label == "queue": // the oldest form, of the first region
+			return "us-east-1"
+		}
+	}
+	return ""
+}
+
+// FindDeadLetters looks for dead letters, ordered or not. If both kinds exist, that is an error: one of them was
+// created by mistake, and reading it would be useless.
+func (qs *Queues) FindDeadLetters(ctx context.Context, dead driver.Channel) (driver.Channel, error) {
+	if r, foreign := qs.Mapping(dead); foreign {
+		// The dead letters of a FIFO queue are FIFO.
+		dead.Ordered = Ordered(cmp.Or(r.DeadLetters, r.Queue))
+		_, err := qs.Of(ctx, dead)
+		return dead, err
+	}
+	other := dead
+	other.Ordered = !dead.Ordered
+	_, err := qs.Of(ctx, dead)
+	_, otherErr := qs.Of(ctx, other)
+	switch {
+	case err == nil && otherErr == nil && !dead.Ordered:
+		return dead, client.Permanent("channel %s: it has two queues, an ordered one (%s) and another: "+
+			"set Ordered to choose the first, or delete the queue that is not used", dead, fifoSuffix)
+	case err == nil:
+		return dead, nil
+	case otherErr == nil:
+		return other, nil
+	case driver.ClassOf(err) == driver.NotFound:
+		return dead, otherErr // it says more, or the same
+	}
+	return dead, err
+}
+
+// Sources returns the URLs of the queues whose dead letters are in a queue.
+func (qs *Queues) Sources(ctx context.Context, q *Queue) (urls []string, err error) {
+	pages := sqs.NewListDeadLetterSourceQueuesPaginator(qs.sqs, &sqs.ListDeadLetterSourceQueuesInput{QueueUrl: &q.URL})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx, q.At())
+		if err != nil {
+			return nil, fmt.Errorf("queue %s: list the queues whose dead letters it has: %w", q.Name,
+				client.Failed(err, "sqs:ListDeadLetterSourceQueues"))
+		}
+		urls = append(urls, page.QueueUrls...)
+	}
+	return urls, nil
+}
+
+// Exists reports whether there is a queue with the name of a channel.
 func (qs *Queues) Exists(ctx context.Context, ch driver.Channel) (bool, error) {
 	name, err := qs.QueueName(ch)
 	if err != nil {
@@ -192,6 +257,16 @@ func (qs *Queues) Exists(ctx context.Context, ch driver.Channel) (bool, error) {
 	}
 	_, err = qs.url(ctx, name)
 	return nameExists(ch, err)
+}
+
+// nameExists turns the answer to a lookup into whether the name exists, or into an error if the failure is passing. A
+// server that refuses the lookup, or does not support it, has nothing with that name for us.
+func nameExists(ch driver.Channel, err error) (bool, error) {
+	if driver.ClassOf(err).Passing() {
+		return false, fmt.Errorf("channel %s: check whether its name is in use; try again, or set Provision to "+
+			"ProvisionNever if SNS and STS cannot be reached: %w", ch, err)
+	}
+	return err == nil, nil
 }
 
 // OfExchange returns the URLs of the queues that are named as queues of an exchange.
@@ -215,12 +290,33 @@ func (qs *Queues) OfExchange(ctx context.Context, ch driver.Channel) (urls []str
 // NameIn returns the queue's name in its URL.
 func NameIn(url string) string { return url[strings.LastIndexByte(url, '/')+1:] }
 
+// NamesIn returns the names of queues in their URLs.
 func NamesIn(urls []string) []string {
 	all := make([]string, len(urls))
 	for i, url := range urls {
 		all[i] = NameIn(url)
 	}
 	return all
+}
+
+// Trusts is Names.Trusts of a channel with a queue. Dead letters are opened as the messages of their channel.
+func (qs *Queues) Trusts(ctx context.Context, ch driver.Channel, q *Queue) (trust.Topics, error) {
+	policy := q.Policy()
+	of := ch
+	of.DeadLetter = false
+	as, mapped := qs.Mapping(of)
+	if _, set := qs.envelopesFrom(of); ch.DeadLetter && mapped && as.Queue != "" && !set {
+		main, err := qs.Known(ctx, of)
+		switch {
+		case err == nil:
+			policy = main.Policy()
+		case driver.ClassOf(err).Passing():
+			return nil, fmt.Errorf("which topics may send to %s: %w", of, err)
+		default: // the queue is gone, or not for this program; its dead letters can be read without it
+			policy = ""
+		}
+	}
+	return qs.Names.Trusts(of, q.ARN(), policy), nil
 }
 
 // deletedRecently is how long SQS reserves the name of a deleted queue.
@@ -279,29 +375,9 @@ func (qs *Queues) change(ctx context.Context, q *Queue, wanted map[string]string
 	return nil
 }
 
-// Trusts is trusts of a channel with a queue. Dead letters are opened as the messages of their channel.
-func (qs *Queues) Trusts(ctx context.Context, ch driver.Channel, q *Queue) (trust.Topics, error) {
-	policy := q.Policy()
-	of := ch
-	of.DeadLetter = false
-	as, mapped := qs.Mapping(of)
-	if _, set := qs.envelopesFrom(of); ch.DeadLetter && mapped && as.Queue != "" && !set {
-		main, err := qs.Known(ctx, of)
-		switch {
-		case err == nil:
-			policy = main.Policy()
-		case driver.ClassOf(err).Passing():
-			return nil, fmt.Errorf("which topics may send to %s: %w", of, err)
-		default: // the queue is gone, or not for this program; its dead letters can be read without it
-			policy = ""
-		}
-	}
-	return qs.Names.Trusts(of, q.ARN(), policy), nil
-}
-
 // TagsOf returns the tags of a queue.
 func (qs *Queues) TagsOf(ctx context.Context, q *Queue) (map[string]string, error) {
-	out, err := qs.sqs.ListQueueTags(ctx, &sqs.ListQueueTagsInput{QueueUrl: &q.URL})
+	out, err := qs.sqs.ListQueueTags(ctx, &sqs.ListQueueTagsInput{QueueUrl: &q.URL}, q.At())
 	if err != nil {
 		return nil, fmt.Errorf("queue %s: %w", q.Name, client.Failed(err, "sqs:ListQueueTags"))
 	}
@@ -318,56 +394,4 @@ func (qs *Queues) SetTags(ctx context.Context, q *Queue, is, wanted map[string]s
 		return fmt.Errorf("queue %s: %w", q.Name, client.Failed(err, "sqs:TagQueue"))
 	}
 	return nil
-}
-
-// nameExists turns the answer to a lookup into whether the name exists, or into an error if the failure is passing. A
-// server that refuses the lookup, or does not support it, has nothing with that name for us.
-func nameExists(ch driver.Channel, err error) (bool, error) {
-	if driver.ClassOf(err).Passing() {
-		return false, fmt.Errorf("channel %s: check whether its name is in use; try again, or set Provision to "+
-			"ProvisionNever if SNS and STS cannot be reached: %w", ch, err)
-	}
-	return err == nil, nil
-}
-
-// FindDeadLetters looks for dead letters, ordered or not. If both kinds exist, that is an error: one of them was
-// created by
-// mistake, and reading it would be useless.
-func (qs *Queues) FindDeadLetters(ctx context.Context, dead driver.Channel) (driver.Channel, error) {
-	if r, foreign := qs.Mapping(dead); foreign {
-		// The dead letters of a FIFO queue are FIFO.
-		dead.Ordered = Ordered(cmp.Or(r.DeadLetters, r.Queue))
-		_, err := qs.Of(ctx, dead)
-		return dead, err
-	}
-	other := dead
-	other.Ordered = !dead.Ordered
-	_, err := qs.Of(ctx, dead)
-	_, otherErr := qs.Of(ctx, other)
-	switch {
-	case err == nil && otherErr == nil && !dead.Ordered:
-		return dead, client.Permanent("channel %s: it has two queues, an ordered one (%s) and another: "+
-			"set Ordered to choose the first, or delete the queue that is not used", dead, fifoSuffix)
-	case err == nil:
-		return dead, nil
-	case otherErr == nil:
-		return other, nil
-	case driver.ClassOf(err) == driver.NotFound:
-		return dead, otherErr // it says more, or the same
-	}
-	return dead, err
-}
-
-// Sources returns the URLs of the queues whose dead letters are in a queue.
-func (qs *Queues) Sources(ctx context.Context, q *Queue) (urls []string, err error) {
-	pages := sqs.NewListDeadLetterSourceQueuesPaginator(qs.sqs, &sqs.ListDeadLetterSourceQueuesInput{QueueUrl: &q.URL})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx, q.At())
-		if err != nil {
-			return nil, fmt.Errorf("queue %s: list the queues whose dead letters it has: %w", q.Name,
-				client.Failed(err, "sqs:ListDeadLetterSourceQueues"))
-		}
-		urls = append(urls, page.QueueUrls...)
-	}
-	return urls, nil
 }

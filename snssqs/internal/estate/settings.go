@@ -14,6 +14,7 @@ import (
 	"github.com/godwitmq/godwit/snssqs/internal/wire"
 )
 
+// DefaultLease is the lease of a consumer that asks for none.
 const DefaultLease = 30 * time.Second
 
 // attributes returns the attributes that a queue of ours should have.

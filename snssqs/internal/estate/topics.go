@@ -129,3 +129,63 @@ func (ts *Topics) set(ctx context.Context, t *Topic, wanted map[string]string) e
 	}
 	return nil
 }
+
+// create creates a topic that accepts messages only over TLS.
+func (ts *Topics) create(ctx context.Context, name string, s driver.ChannelSpec) (*Topic, error) {
+	attributes := map[string]string{}
+	if s.Channel.Ordered {
+		attributes["FifoTopic"] = "true"
+		attributes["ContentBasedDeduplication"] = "false" // every message has its own id
+		attributes["FifoThroughputScope"] = "Topic"
+		if s.HighThroughput {
+			attributes["FifoThroughputScope"] = "MessageGroup"
+		}
+	}
+	if s.Encryption != "" {
+		attributes["KmsMasterKeyId"] = s.Encryption
+	}
+	in := &sns.CreateTopicInput{Name: &name, Attributes: attributes}
+	for key, value := range ts.Tags(s, roleExchange) {
+		in.Tags = append(in.Tags, types.Tag{Key: &key, Value: &value})
+	}
+	out, err := ts.sns.CreateTopic(ctx, in)
+	if AlreadyExists(err) {
+		return ts.Named(ctx, name) // another process was first, with other tags or another scope
+	}
+	if err != nil {
+		return nil, fmt.Errorf("create topic %s: %w", name, client.Failed(err, "sns:CreateTopic"))
+	}
+	t, err := ts.load(ctx, &Topic{Name: name, ARN: aws.ToString(out.TopicArn)})
+	if err != nil {
+		return nil, err
+	}
+	return t, ts.secure(ctx, t)
+}
+
+// secure makes a topic's policy forbid plain HTTP.
+func (ts *Topics) secure(ctx context.Context, t *Topic) error {
+	policy, err := MergePolicy(t.Attributes["Policy"], tlsOnly("sns:Publish", t.ARN))
+	if err != nil {
+		return fmt.Errorf("topic %s: %w", t.Name, err)
+	}
+	return ts.set(ctx, t, map[string]string{"Policy": policy})
+}
+
+// declare makes a topic and its tags as a topology says.
+func (ts *Topics) declare(ctx context.Context, t *Topic, s driver.ChannelSpec) error {
+	tags, err := ts.TagsOf(ctx, t)
+	if err != nil {
+		return err
+	}
+	if err := Ours(s.Channel, "topic "+t.Name, tags); err != nil {
+		return err
+	}
+	wanted, err := topicSettings(s, t)
+	if err == nil {
+		err = ts.set(ctx, t, wanted)
+	}
+	if err != nil {
+		return err
+	}
+	return ts.SetTags(ctx, t, tags, ts.Tags(s, roleExchange))
+}
