@@ -92,7 +92,7 @@ func (r *Received) Receiver(ctx context.Context, from driver.Channel, o driver.R
 		return nil, client.Permanent("the messages are of queue %s, and channel %s has queue %s: name the channel and the "+
 			"namespace of the queue from which the messages come", r.queueARN, from, arn)
 	}
-	in, err := r.b.newReceiver(ctx, from, o, q, r.b.handed.of(q.URL))
+	in, err := newReceiver(ctx, r.b, from, o, q, r.b.handed.of(q.URL))
 	if err != nil {
 		return nil, err
 	}
@@ -224,7 +224,7 @@ func (r *received) take(ctx context.Context) (i int, ok bool) {
 // decode appends the delivery of an entry, if the entry is to be handled.
 func (r *received) decode(i int, into []driver.Delivery) ([]driver.Delivery, error) {
 	n := len(into)
-	var unwanted discards
+	var unwanted []discarded
 	asked := time.Now().Add(-r.age)
 	into, err := r.in.take([]types.Message{r.r.entries[i].Message}, asked, time.Time{}, into, &unwanted)
 	r.r.mu.Lock()
@@ -240,7 +240,7 @@ func (r *received) decode(i int, into []driver.Delivery) ([]driver.Delivery, err
 		}
 	}
 	r.r.mu.Unlock()
-	r.in.discard(&unwanted)
+	r.in.discard(unwanted)
 	return into, err
 }
 

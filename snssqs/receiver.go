@@ -82,7 +82,7 @@ func (b *Backend) Receiver(ctx context.Context, from driver.Channel, o driver.Re
 	if o.Lease == 0 && lease < estate.DefaultLease {
 		o.Wait = min(o.Wait, lease/2) // the lease counts from before the poll, and it must last for a renewal
 	}
-	r, err := b.newReceiver(ctx, from, o, q, &ledger{})
+	r, err := newReceiver(ctx, b, from, o, q, &ledger{})
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +96,7 @@ func (b *Backend) Receiver(ctx context.Context, from driver.Channel, o driver.Re
 }
 
 // newReceiver returns a receiver that makes no polls and deletes no objects.
-func (b *Backend) newReceiver(ctx context.Context, from driver.Channel, o driver.ReceiverOptions, q *estate.Queue,
+func newReceiver(ctx context.Context, b *Backend, from driver.Channel, o driver.ReceiverOptions, q *estate.Queue,
 	finished *ledger,
 ) (*receiver, error) {
 	trusted, err := b.estate.Queues.Trusts(ctx, from, q)
@@ -185,15 +185,15 @@ func (r *receiver) Receive(ctx context.Context, ask driver.Ask, into []driver.De
 		}
 		return into, r.denied(ctx, client.Failed(err, "sqs:ReceiveMessage"))
 	}
-	var unwanted discards
+	var unwanted []discarded
 	into, unread := r.take(out.Messages, asked, asked.Add(r.polls.lease), into, &unwanted)
-	r.discard(&unwanted)
+	r.discard(unwanted)
 	return into, unread
 }
 
 // take appends the deliveries of received messages, and separates the messages that are not to be handled. The error
 // is about those that are neither.
-func (r *receiver) take(ms []types.Message, asked, leaseEnds time.Time, into []driver.Delivery, unwanted *discards) (
+func (r *receiver) take(ms []types.Message, asked, leaseEnds time.Time, into []driver.Delivery, unwanted *[]discarded) (
 	[]driver.Delivery, error,
 ) {
 	var unread error
@@ -219,9 +219,9 @@ func (r *receiver) take(ms []types.Message, asked, leaseEnds time.Time, into []d
 		}
 		switch {
 		case known:
-			unwanted.add(m, driver.DiscardFinished)
+			*unwanted = append(*unwanted, discarded{m, driver.DiscardFinished})
 		case !wire.Passes(r.o.Filter, d.RoutingKey) && !(r.lenient && d.RoutingKey == ""):
-			unwanted.add(m, driver.DiscardFiltered)
+			*unwanted = append(*unwanted, discarded{m, driver.DiscardFiltered})
 		default:
 			into = append(into, d)
 		}

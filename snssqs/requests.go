@@ -111,19 +111,23 @@ func (r *requests) send(ctx context.Context, q *estate.Queue, entries []types.Se
 	}
 	a := client.NewBatch("send", len(entries))
 	for _, s := range out.Successful {
-		a.Successful(s.Id)
-		n, ok := a.Index(s.Id)
+		i, ok := a.Accepted(s.Id)
+		if !ok {
+			continue
+		}
+		err := wire.CheckMD5(aws.ToString(s.MessageId), in.Entries[i].MessageBody, s.MD5OfMessageBody)
 		switch {
-		case !ok:
 		case aws.ToString(s.MessageId) == "", aws.ToString(s.MD5OfMessageBody) == "":
-			a.Failed(s.Id, unconfirmed("an id and the MD5 of its body"))
-		case wire.SameMD5(in.Entries[n].MessageBody, s.MD5OfMessageBody):
-			ids[n] = aws.ToString(s.MessageId)
+			a.Fail(i, unconfirmed("an id and the MD5 of its body"))
+		case err != nil:
+			a.Fail(i, err)
 		default:
-			a.Failed(s.Id, wire.Altered(aws.ToString(s.MessageId)))
+			ids[i] = aws.ToString(s.MessageId)
 		}
 	}
-	a.FailedAll(out.Failed)
+	for _, f := range out.Failed {
+		a.Refused(f.Id, f.Code, f.Message, f.SenderFault)
+	}
 	return a.Err()
 }
 
@@ -147,19 +151,17 @@ func (r *requests) publish(ctx context.Context, t *estate.Topic, entries []snsty
 		return client.Failed(err, "sns:Publish")
 	}
 	a := client.NewBatch("publish", len(entries))
-	for i := range out.Successful {
-		a.Successful(out.Successful[i].Id)
-		n, ok := a.Index(out.Successful[i].Id)
-		switch {
+	for _, s := range out.Successful {
+		switch i, ok := a.Accepted(s.Id); {
 		case !ok:
-		case aws.ToString(out.Successful[i].MessageId) == "":
-			a.Failed(out.Successful[i].Id, unconfirmed("an id"))
+		case aws.ToString(s.MessageId) == "":
+			a.Fail(i, unconfirmed("an id"))
 		default:
-			ids[n] = aws.ToString(out.Successful[i].MessageId)
+			ids[i] = aws.ToString(s.MessageId)
 		}
 	}
 	for _, f := range out.Failed {
-		a.Failed(f.Id, client.EntryError(aws.ToString(f.Code), aws.ToString(f.Message), f.SenderFault))
+		a.Refused(f.Id, f.Code, f.Message, f.SenderFault)
 	}
 	return a.Err()
 }

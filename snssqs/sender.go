@@ -48,7 +48,7 @@ func (b *Backend) queueSender(ctx context.Context, to driver.Channel, q *estate.
 	if err != nil {
 		return nil, err
 	}
-	s := b.newSender(to, "queue "+q.Name, q.MaxBytes(), client.MaxBytes, trusted)
+	s := newSender(b, to, "queue "+q.Name, q.MaxBytes(), client.MaxBytes, trusted)
 	var entries wire.QueueEntries
 	s.send = func(ctx context.Context, batch []driver.Prepared) error {
 		var ids batchIDs
@@ -60,7 +60,7 @@ func (b *Backend) queueSender(ctx context.Context, to driver.Channel, q *estate.
 }
 
 // newSender is a sender that has no function to send with.
-func (b *Backend) newSender(to driver.Channel, dest string, maxBytes, total int, trusted trust.Topics) *sender {
+func newSender(b *Backend, to driver.Channel, dest string, maxBytes, total int, trusted trust.Topics) *sender {
 	return &sender{clients: b.clients, log: b.log, total: total, Encoder: wire.Encoder{
 		To: to, Dest: dest, MaxBytes: maxBytes, Form: b.estate.Form(to), Trusted: trusted,
 		Uploads: b.large.uploads(to, b.estate.Folder(to), maxBytes),
@@ -114,7 +114,7 @@ func (b *Backend) publisher(ctx context.Context, to driver.Channel) (driver.Send
 	if err != nil {
 		return nil, err
 	}
-	s := b.newSender(to, "topic "+t.Name, t.MaxBytes(), t.MaxBytes(), b.estate.Trusts(to, t.ARN, ""))
+	s := newSender(b, to, "topic "+t.Name, t.MaxBytes(), t.MaxBytes(), b.estate.Trusts(to, t.ARN, ""))
 	var entries wire.TopicEntries
 	s.send = func(ctx context.Context, batch []driver.Prepared) error {
 		exchange := b.provisioner.Exchanges.Of(to)

@@ -110,19 +110,16 @@ func (r *receiver) delete(ctx context.Context, ms []*wire.Message) error {
 	if len(entries) == 0 {
 		return a.Err()
 	}
-	out, err := r.clients.SQS.DeleteMessageBatch(ctx, &sqs.DeleteMessageBatchInput{
-		QueueUrl: &r.queue.URL,
-		Entries:  entries,
-	},
-		client.Once, r.queue.At())
+	in := &sqs.DeleteMessageBatchInput{QueueUrl: &r.queue.URL, Entries: entries}
+	out, err := r.clients.SQS.DeleteMessageBatch(ctx, in, client.Once, r.queue.At())
 	if err != nil {
 		return client.Failed(err, "sqs:DeleteMessage")
 	}
-	for i := range out.Successful {
-		a.Successful(out.Successful[i].Id)
+	for _, s := range out.Successful {
+		a.Accepted(s.Id)
 	}
 	for _, f := range out.Failed {
-		a.Failed(f.Id, client.Lost(client.EntryError(aws.ToString(f.Code), aws.ToString(f.Message), f.SenderFault)))
+		a.Refused(f.Id, f.Code, f.Message, f.SenderFault)
 	}
 	return a.Err()
 }
@@ -154,60 +151,52 @@ func (r *receiver) reschedule(ctx context.Context, ms []*wire.Message, after fun
 	if err != nil {
 		return client.Failed(err, "sqs:ChangeMessageVisibility")
 	}
-	for i := range out.Successful {
-		a.Successful(out.Successful[i].Id)
+	for _, s := range out.Successful {
+		a.Accepted(s.Id)
 	}
 	for _, f := range out.Failed {
-		a.Failed(f.Id, client.Lost(client.EntryError(aws.ToString(f.Code), aws.ToString(f.Message), f.SenderFault)))
+		a.Refused(f.Id, f.Code, f.Message, f.SenderFault)
 	}
 	return a.Err()
 }
 
-// discards are the messages of one receive that are deleted instead of returned, each with the reason.
-type discards struct {
-	ms      []*wire.Message
-	reasons []driver.DiscardReason
-}
-
-func (d *discards) add(m *wire.Message, why driver.DiscardReason) {
-	d.ms, d.reasons = append(d.ms, m), append(d.reasons, why)
+// discarded is a message that is deleted instead of returned, with the reason.
+type discarded struct {
+	*wire.Message
+	reason driver.DiscardReason
 }
 
 // discard deletes messages that are already finished or that the filter does not select, and reports them to the core.
 // A message that cannot be deleted is delivered again, and is reported with the error.
-func (r *receiver) discard(d *discards) {
-	if len(d.ms) == 0 {
+func (r *receiver) discard(all []discarded) {
+	if len(all) == 0 {
 		return
 	}
-	which := make([]int, len(d.ms))
-	for i := range which {
-		which[i] = i
+	ms, which := make([]*wire.Message, len(all)), make([]int, len(all))
+	for i := range all {
+		ms[i], which[i] = all[i].Message, i
 	}
 	errs := map[int]error{}
 	// Not the caller's context: the messages were received, whatever has ended meanwhile.
-	client.Collect(errs, which, r.delete(context.Background(), d.ms))
+	client.Collect(errs, which, r.delete(context.Background(), ms))
 	for _, why := range []driver.DiscardReason{driver.DiscardFiltered, driver.DiscardFinished} {
-		var ids, left []string
+		left, done := driver.Discarded{Reason: why}, driver.Discarded{Reason: why}
 		var gone []driver.Location
-		var failed error
-		for i, m := range d.ms {
+		for i, d := range all {
 			switch {
-			case d.reasons[i] != why:
+			case d.reason != why:
 			case errs[i] != nil:
-				left, failed = append(left, aws.ToString(m.MessageId)), errs[i]
+				left.IDs, left.Err = append(left.IDs, aws.ToString(d.MessageId)), errs[i]
 			default:
-				ids = append(ids, aws.ToString(m.MessageId))
-				gone = r.objects.of(m, gone)
+				done.IDs = append(done.IDs, aws.ToString(d.MessageId))
+				gone = r.objects.of(d.Message, gone)
 			}
 		}
 		r.objects.remove(gone)
-		r.discarded(driver.Discarded{Reason: why, Count: len(left), IDs: left, Err: failed})
-		r.discarded(driver.Discarded{Reason: why, Count: len(ids), IDs: ids})
-	}
-}
-
-func (r *receiver) discarded(d driver.Discarded) {
-	if d.Count > 0 && r.o.Events.Discarded != nil {
-		r.o.Events.Discarded(d)
+		for _, d := range []driver.Discarded{left, done} {
+			if d.Count = len(d.IDs); d.Count > 0 && r.o.Events.Discarded != nil {
+				r.o.Events.Discarded(d)
+			}
+		}
 	}
 }

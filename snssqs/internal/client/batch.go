@@ -2,10 +2,13 @@ package client
 
 import (
 	"errors"
+	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/aws/smithy-go"
 
 	"github.com/godwitmq/godwit/driver"
 )
@@ -25,19 +28,28 @@ type Batch struct {
 	errs     map[int]error
 }
 
+// NewBatch is a batch of n entries for an operation that errors name.
 func NewBatch(op string, n int) *Batch { return &Batch{op: op, answered: make([]bool, n)} }
 
-func (a *Batch) Successful(id *string) {
-	if i, ok := a.Index(id); ok {
+// Accepted notes that the service has accepted an entry, and returns its place; false: the id is none that was sent.
+func (a *Batch) Accepted(id *string) (int, bool) {
+	i, err := strconv.Atoi(aws.ToString(id))
+	ok := err == nil && i >= 0 && i < len(a.answered) && strconv.Itoa(i) == aws.ToString(id)
+	if ok {
 		a.answered[i] = true
+	}
+	return i, ok
+}
+
+// Refused notes that the service has refused an entry, and why.
+func (a *Batch) Refused(id, code, message *string, senderFault bool) {
+	if i, ok := a.Accepted(id); ok {
+		a.Fail(i, entryError(aws.ToString(code), aws.ToString(message), senderFault))
 	}
 }
 
-func (a *Batch) Failed(id *string, err error) {
-	i, ok := a.Index(id)
-	if !ok {
-		return
-	}
+// Fail sets the error of an entry.
+func (a *Batch) Fail(i int, err error) {
 	a.answered[i] = true
 	if a.errs == nil {
 		a.errs = map[int]error{}
@@ -45,29 +57,17 @@ func (a *Batch) Failed(id *string, err error) {
 	a.errs[i] = err
 }
 
-func (a *Batch) FailedAll(entries []types.BatchResultErrorEntry) {
-	for _, f := range entries {
-		a.Failed(f.Id, EntryError(aws.ToString(f.Code), aws.ToString(f.Message), f.SenderFault))
-	}
-}
-
-// Index returns the entry that a part of the answer belongs to. An id that we did not send belongs to none.
-func (a *Batch) Index(id *string) (int, bool) {
-	i, err := strconv.Atoi(aws.ToString(id))
-	return i, err == nil && i >= 0 && i < len(a.answered) && strconv.Itoa(i) == aws.ToString(id)
-}
-
-// Err returns nil if every entry succeeded, otherwise a *driver.BatchError.
+// Err returns nil if every entry succeeded, otherwise a *driver.BatchError. An entry that the answer does not mention
+// may
+// have been accepted or not.
 func (a *Batch) Err() error {
 	for i, answered := range a.answered {
 		if !answered {
-			a.Failed(EntryID(i), unanswered(a.op))
+			a.Fail(i, &driver.Error{Class: driver.Transient, Err: fmt.Errorf(
+				"%s: the answer mentions the entry neither as successful nor as failed", a.op)})
 		}
 	}
-	if len(a.errs) == 0 {
-		return nil
-	}
-	return &driver.BatchError{Errs: a.errs}
+	return BatchError(a.errs)
 }
 
 // entryIDs are the ids of a batch's entries, shared by all requests: the SDK only reads them.
@@ -99,9 +99,47 @@ func Collect(errs map[int]error, which []int, err error) {
 	}
 }
 
+// BatchError is a *driver.BatchError with the errors of entries; nil: there are none.
 func BatchError(errs map[int]error) error {
 	if len(errs) == 0 {
 		return nil
 	}
 	return &driver.BatchError{Errs: errs}
+}
+
+// entryError returns the error of a batch entry from its code and text.
+func entryError(code, message string, senderFault bool) error {
+	err := &smithy.GenericAPIError{Code: code, Message: message, Fault: smithy.FaultServer}
+	if senderFault {
+		err.Fault = smithy.FaultClient
+	}
+	class, ok := classOfCode(code)
+	switch {
+	case ok:
+	case senderFault:
+		class = driver.Permanent
+	default:
+		class = driver.Transient
+	}
+	return lost(&driver.Error{Class: class, Err: err})
+}
+
+// lost turns an error which means that a delivery is no longer ours into driver.ErrLost.
+func lost(err error) error {
+	var api smithy.APIError
+	if !errors.As(err, &api) {
+		return err
+	}
+	var inflight *types.MessageNotInflight
+	var handle *types.ReceiptHandleIsInvalid
+	code := api.ErrorCode()
+	text := api.ErrorMessage()
+	gone := strings.HasSuffix(code, "InvalidParameterValue") &&
+		(strings.Contains(text, "receipt handle has expired") ||
+			strings.Contains(text, "Message does not exist or is not available"))
+	if gone || errors.As(err, &inflight) || errors.As(err, &handle) ||
+		strings.HasSuffix(code, "MessageNotInflight") || strings.HasSuffix(code, "ReceiptHandleIsInvalid") {
+		return &driver.Error{Class: driver.Permanent, Err: fmt.Errorf("%w: %w", driver.ErrLost, err)}
+	}
+	return err
 }

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
-
 	"github.com/godwitmq/godwit/driver"
 )
 
@@ -13,14 +11,12 @@ func TestAnswersMentionEveryEntry(t *testing.T) {
 	id := func(s string) *string { return &s }
 	a := NewBatch("send", 4)
 	for _, s := range []string{"0", "7", "-1", "01", "x", ""} { // of these, one is ours
-		a.Successful(id(s))
+		a.Accepted(id(s))
 	}
-	a.Successful(nil)
-	a.FailedAll([]types.BatchResultErrorEntry{
-		{Id: id("1"), Code: id("InvalidMessageContents"), SenderFault: true},
-		{Id: id("2"), Code: id("InternalError")},
-		{Id: id("9"), Code: id("x")},
-	})
+	a.Accepted(nil)
+	a.Refused(id("1"), id("InvalidMessageContents"), nil, true)
+	a.Refused(id("2"), id("InternalError"), nil, false)
+	a.Refused(id("9"), id("x"), nil, false)
 	var batch *driver.BatchError
 	if !errors.As(a.Err(), &batch) || len(batch.Errs) != 3 {
 		t.Fatalf("the answer is %v, want three failures", a.Err())
@@ -34,14 +30,14 @@ func TestAnswersMentionEveryEntry(t *testing.T) {
 
 func TestAnswersThatAreGood(t *testing.T) {
 	a := NewBatch("send", 2)
-	a.Successful(EntryID(1))
-	a.Successful(EntryID(0))
+	a.Accepted(EntryID(1))
+	a.Accepted(EntryID(0))
 	if err := a.Err(); err != nil {
 		t.Error(err)
 	}
 	both := NewBatch("send", 1)
-	both.Successful(EntryID(0))
-	both.Failed(EntryID(0), errors.New("no"))
+	both.Accepted(EntryID(0))
+	both.Fail(0, errors.New("no"))
 	if both.Err() == nil {
 		t.Error("an entry that is in both lists counts as sent")
 	}

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
@@ -22,41 +21,35 @@ func Classify(err error) error {
 	if errors.As(err, &known) {
 		return err
 	}
-	return &driver.Error{Class: classOf(err), Err: err}
-}
-
-func classOf(err error) driver.Class {
+	class := driver.Transient // no answer, or an unreadable one: the connection failed, or a proxy answered
 	var api smithy.APIError
-	if errors.As(err, &api) {
-		if class, ok := classOfCode(api.ErrorCode()); ok {
-			return class
-		}
-	}
 	var answer *smithyhttp.ResponseError
-	if errors.As(err, &answer) && answer.Response != nil {
-		switch status := answer.HTTPStatusCode(); {
-		case status == http.StatusTooManyRequests:
-			return driver.Throttled
-		case status >= 500, status == http.StatusRequestTimeout:
-			return driver.Transient
-		case status == http.StatusForbidden:
-			return driver.Denied
-		case status == http.StatusRequestEntityTooLarge:
-			return driver.TooLarge
-		case status >= 400:
-			return driver.Permanent
-		}
-	}
-	if errors.As(err, &api) {
-		return driver.Permanent
-	}
 	var before *smithy.SerializationError
 	var params smithy.InvalidParamsError
-	if errors.As(err, &before) || errors.As(err, &params) {
-		return driver.Permanent
+	if errors.As(err, &api) {
+		if class, ok := classOfCode(api.ErrorCode()); ok {
+			return &driver.Error{Class: class, Err: err}
+		}
+		class = driver.Permanent
 	}
-	// No answer, or an unreadable one: the connection failed, the client gave up, or a proxy answered.
-	return driver.Transient
+	switch {
+	case errors.As(err, &answer) && answer.Response != nil && answer.HTTPStatusCode() >= 400:
+		switch status := answer.HTTPStatusCode(); {
+		case status == http.StatusTooManyRequests:
+			class = driver.Throttled
+		case status >= 500, status == http.StatusRequestTimeout:
+			class = driver.Transient
+		case status == http.StatusForbidden:
+			class = driver.Denied
+		case status == http.StatusRequestEntityTooLarge:
+			class = driver.TooLarge
+		default:
+			class = driver.Permanent
+		}
+	case errors.As(err, &before), errors.As(err, &params):
+		class = driver.Permanent
+	}
+	return &driver.Error{Class: class, Err: err}
 }
 
 // classOfCode returns the class of an error code of either service, in either protocol.
@@ -103,51 +96,6 @@ func Failed(err error, action string) error {
 		return err
 	}
 	return fmt.Errorf("%w (it needs permission %s)", err, action)
-}
-
-// EntryError returns the error of a batch entry from its code and text.
-func EntryError(code, message string, senderFault bool) error {
-	err := &smithy.GenericAPIError{Code: code, Message: message, Fault: smithy.FaultServer}
-	if senderFault {
-		err.Fault = smithy.FaultClient
-	}
-	class, ok := classOfCode(code)
-	switch {
-	case ok:
-	case senderFault:
-		class = driver.Permanent
-	default:
-		class = driver.Transient
-	}
-	return &driver.Error{Class: class, Err: err}
-}
-
-// Lost turns an error which means that a delivery is no longer ours into driver.ErrLost.
-func Lost(err error) error {
-	var api smithy.APIError
-	if !errors.As(err, &api) {
-		return err
-	}
-	var inflight *types.MessageNotInflight
-	var handle *types.ReceiptHandleIsInvalid
-	code := api.ErrorCode()
-	text := api.ErrorMessage()
-	gone := strings.HasSuffix(code, "InvalidParameterValue") &&
-		(strings.Contains(text, "receipt handle has expired") ||
-			strings.Contains(text, "Message does not exist or is not available"))
-	if gone || errors.As(err, &inflight) || errors.As(err, &handle) ||
-		strings.HasSuffix(code, "MessageNotInflight") || strings.HasSuffix(code, "ReceiptHandleIsInvalid") {
-		return &driver.Error{Class: driver.Permanent, Err: fmt.Errorf("%w: %w", driver.ErrLost, err)}
-	}
-	return err
-}
-
-// unanswered returns the error of an entry that the answer does not mention: it may have been accepted or not.
-func unanswered(op string) error {
-	return &driver.Error{
-		Class: driver.Transient,
-		Err:   fmt.Errorf("%s: the answer mentions the entry neither as successful nor as failed", op),
-	}
 }
 
 // Ignore returns no error if the error is of a class.

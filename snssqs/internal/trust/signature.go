@@ -65,13 +65,6 @@ func (s *Signatures) Check(ctx context.Context, n *notification) error {
 	if s == nil {
 		return nil
 	}
-	if err := s.verify(ctx, n); err != nil {
-		return fmt.Errorf("the signature of topic %s (snssqs.Options.CheckSignatures): %w", n.TopicArn, err)
-	}
-	return nil
-}
-
-func (s *Signatures) verify(ctx context.Context, n *notification) error {
 	var sum []byte
 	var hash crypto.Hash
 	switch text := []byte(n.signed()); {

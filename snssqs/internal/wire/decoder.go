@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"time"
@@ -31,8 +32,8 @@ type Decoder struct {
 // Decode fills a delivery from a received message. If the message cannot be decoded, the delivery has the raw bytes and
 // the reason. The error is about a message that cannot be read now, and that nobody has to reject.
 func (c *Decoder) Decode(ctx context.Context, m *Message, d *driver.Delivery) error {
-	if !SameMD5(m.Body, m.MD5OfBody) {
-		return Altered(aws.ToString(m.MessageId))
+	if err := CheckMD5(aws.ToString(m.MessageId), m.Body, m.MD5OfBody); err != nil {
+		return err
 	}
 	d.ID = aws.ToString(m.MessageId)
 	d.Received = int32(Number(m.Attributes["ApproximateReceiveCount"]))
@@ -65,7 +66,10 @@ func (c *Decoder) Decode(ctx context.Context, m *Message, d *driver.Delivery) er
 		_, moved := m.Attributes["DeadLetterQueueSourceArn"]
 		d.Origin = origin(c.From, env, d, moved)
 	}
-	if unchecked := (*trust.UncheckedError)(nil); err != nil && errors.As(err, &unchecked) {
+	if err == nil { // the usual case
+		return nil
+	}
+	if unchecked := (*trust.UncheckedError)(nil); errors.As(err, &unchecked) {
 		return unchecked
 	}
 	return nil
@@ -73,10 +77,18 @@ func (c *Decoder) Decode(ctx context.Context, m *Message, d *driver.Delivery) er
 
 // point gives a delivery the body to which its message points, and hides the attributes that say so.
 func (c *Decoder) point(m *Message, d *driver.Delivery, text string, attributes map[string]string) error {
-	p, err := c.readPointer(text, attributes)
+	if c.Store == nil {
+		return &driver.Error{Class: driver.Permanent, Err: &driver.PayloadError{
+			Fault: driver.PayloadPointer,
+			Err: errors.New("the message announces a pointer to a body in S3, as Amazon's extended clients send it, and the " +
+				"backend has no store: set snssqs.Options.Store (s3store.Open)"),
+		}}
+	}
+	at, err := claim.Parse(text, attributes)
 	if err != nil {
 		return err
 	}
+	p := &pointer{Pointer: at, store: c.Store, handled: c.Handled}
 	p.Alone = !sharedKey(p.At.Key) && text == aws.ToString(m.Body) // otherwise it came through SNS
 	m.Pointer, d.Opener, d.Size = p, p, p.Size
 	delete(attributes, claim.SizeAttribute)
@@ -95,8 +107,7 @@ func (c *Decoder) open(ctx context.Context, m *Message) (body string, env envelo
 	for name, a := range m.MessageAttributes {
 		attributes.set(name, aws.ToString(a.DataType), attributeText(a))
 	}
-	env, err = readEnvelope(attributes.text)
-	unpack(&env, &attributes)
+	env, err = attributes.readEnvelope()
 	if err != nil || len(attributes.text) > 0 && !env.Wrapped {
 		return body, env, attributes, err
 	}
@@ -109,31 +120,37 @@ func (c *Decoder) open(ctx context.Context, m *Message) (body string, env envelo
 		return body, env, attributes, nil
 	}
 	if err := c.Signatures.Check(ctx, &n); err != nil {
-		return body, env, attributes, err
+		return body, env, attributes, fmt.Errorf("the signature of topic %s (snssqs.Options.CheckSignatures): %w",
+			n.TopicArn, err)
 	}
 	came := n.Publication // a copy: the rest of n has the message's text once more
 	m.Came = &came
 	deaths := env.Deaths
-	attributes.clear()
+	attributes = attributeTexts{text: make(map[string]string, len(n.MessageAttributes))}
 	for name, a := range n.MessageAttributes {
 		attributes.set(name, a.Type, a.Value)
 	}
-	env, err = readEnvelope(attributes.text)
-	unpack(&env, &attributes)
+	env, err = attributes.readEnvelope()
 	env.Deaths = append(env.Deaths, deaths...)
 	return n.Message, env, attributes, err
 }
 
-// unpack adds the attributes and the headers with types that travel in the envelope. One that has the envelope's own
-// name is a header.
-func unpack(env *envelope.Envelope, attributes *attributeTexts) {
+// readEnvelope reads the envelope, and adds the attributes and the headers with types that travel in it. One that has
+// the
+// envelope's own name is a header.
+func (a *attributeTexts) readEnvelope() (env envelope.Envelope, err error) {
+	text, ours := a.text[EnvelopeAttribute]
+	if !ours {
+		return env, nil
+	}
+	env, err = envelope.Parse(text)
 	for _, p := range slices.Concat(env.Packed, env.Typed) {
 		text := p.Text
 		if Binary(p.Type) {
 			text = base64.StdEncoding.EncodeToString(p.Binary)
 		}
 		if p.Name != EnvelopeAttribute {
-			attributes.set(p.Name, p.Type, text)
+			a.set(p.Name, p.Type, text)
 			continue
 		}
 		if env.Headers == nil {
@@ -141,6 +158,7 @@ func unpack(env *envelope.Envelope, attributes *attributeTexts) {
 		}
 		env.Headers[p.Name] = text
 	}
+	return env, err
 }
 
 // attributeText returns an attribute as the text of a header. A binary value is in base64, as in SNS's JSON.
@@ -149,14 +167,6 @@ func attributeText(a types.MessageAttributeValue) string {
 		return base64.StdEncoding.EncodeToString(a.BinaryValue)
 	}
 	return *a.StringValue
-}
-
-func readEnvelope(attributes map[string]string) (envelope.Envelope, error) {
-	text, ours := attributes[EnvelopeAttribute]
-	if !ours {
-		return envelope.Envelope{}, nil
-	}
-	return envelope.Parse(text)
 }
 
 // keys derives order key and tenant from the message group. A key that is not a valid group is in the envelope.

@@ -142,11 +142,6 @@ func (a *attributeTexts) set(name, kind, text string) {
 	a.kinds[name] = kind
 }
 
-func (a *attributeTexts) clear() {
-	clear(a.text)
-	clear(a.kinds)
-}
-
 // headersOf returns the headers of a message: those of the envelope, and the attributes that are none of ours.
 func headersOf(env envelope.Envelope, attributes attributeTexts, routing string) []driver.Header {
 	n := len(env.Headers) + len(attributes.text)

@@ -88,7 +88,7 @@ func (m *Message) Settleable(i int, op string, a *client.Batch) bool {
 	if aws.ToString(m.ReceiptHandle) != "" {
 		return true
 	}
-	a.Failed(client.EntryID(i), client.Permanent("%s message %s: the service gave no receipt handle for it, so it is delivered again "+
+	a.Fail(i, client.Permanent("%s message %s: the service gave no receipt handle for it, so it is delivered again "+
 		"when its lease ends", op, aws.ToString(m.MessageId)))
 	return false
 }

@@ -29,19 +29,3 @@ func (p *pointer) Open(ctx context.Context) (io.ReadCloser, int64, error) {
 	}
 	return body, size, err
 }
-
-// readPointer reads the pointer that the attributes of a message announce.
-func (c *Decoder) readPointer(text string, attributes map[string]string) (*pointer, error) {
-	if c.Store == nil {
-		return nil, &driver.Error{Class: driver.Permanent, Err: &driver.PayloadError{
-			Fault: driver.PayloadPointer,
-			Err: errors.New("the message announces a pointer to a body in S3, as Amazon's extended clients send it, and the " +
-				"backend has no store: set snssqs.Options.Store (s3store.Open)"),
-		}}
-	}
-	p, err := claim.Parse(text, attributes)
-	if err != nil {
-		return nil, err
-	}
-	return &pointer{Pointer: p, store: c.Store, handled: c.Handled}, nil
-}
