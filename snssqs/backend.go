@@ -21,7 +21,7 @@ type Backend struct {
 	requests    requests
 	large       apart
 	signatures  *trust.Signatures // nil: they are not checked
-	warned      estate.Once       // channels with JSON that was not opened
+	warned      estate.Warned     // channels with JSON that was not opened
 	handed      handedLedgers
 	log         *slog.Logger
 	cancelPolls bool

@@ -55,7 +55,7 @@ type receiver struct {
 	closed   atomic.Bool
 
 	queue  *estate.Queue
-	warned *estate.Once // channels with JSON that was not opened
+	warned *estate.Warned // channels with JSON that was not opened
 
 	life     context.Context // ends with Close
 	end      context.CancelFunc

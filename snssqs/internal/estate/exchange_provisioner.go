@@ -112,7 +112,11 @@ func (p *Provisioner) subscribeAll(ctx context.Context, t *Topic, ch driver.Chan
 			return err
 		}
 		redrive, _ := q.redrive()
-		if err := p.Topics.Subscribe(ctx, t, q.ARN(), redrive.DeadLetterTargetArn, wire.Everything); err != nil {
+		wanted, err := subscriptionAttributes(wire.Everything, redrive.DeadLetterTargetArn)
+		if err == nil {
+			err = p.Topics.Subscribe(ctx, t, q.ARN(), wanted)
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -51,20 +51,20 @@ func (n *Names) Legal(s driver.ChannelSpec) error {
 	if s.Channel.Queue == "" {
 		return nil
 	}
-	dead := s.Channel // has the longest name of all
-	dead.DeadLetter = true
-	_, err := n.QueueName(dead)
+	_, err := n.QueueName(DeadLettersOf(s.Channel)) // it has the longest name of all
 	return err
 }
 
-func (n *Names) Tags(s driver.ChannelSpec, role string) map[string]string {
-	tags := maps.Clone(s.Tags)
-	if tags == nil {
-		tags = map[string]string{}
-	}
-	name := s.Channel.String()
-	if role == roleExchange {
-		name = s.Channel.Exchange // not wishlist_events.*, because the value of a tag cannot contain '*'
+// Tags are the tags of a channel's resource: those of its specification, and ours.
+func (n *Names) Tags(ch driver.Channel, users map[string]string) map[string]string {
+	tags := make(map[string]string, len(users)+4)
+	maps.Copy(tags, users)
+	name, role := ch.String(), roleQueue
+	switch {
+	case ch.Queue == "":
+		name, role = ch.Exchange, roleExchange // not wishlist_events.*, because the value of a tag cannot contain '*'
+	case ch.DeadLetter:
+		role = roleDeadLetters
 	}
 	tags[tagManaged], tags[tagChannel], tags[tagRole] = managedByGodwit, name, role
 	if n.namespace != "" {
@@ -75,7 +75,7 @@ func (n *Names) Tags(s driver.ChannelSpec, role string) map[string]string {
 
 // ours reports whether a queue is named as a queue of the exchange.
 func (n *Names) ours(queue string, ch driver.Channel) bool {
-	of, ok := n.ChannelOf(queue)
+	of, ok := n.ChannelOfQueue(queue)
 	return ok && !of.DeadLetter && of.Exchange == ch.Exchange && of.Ordered == ch.Ordered
 }
 
@@ -86,9 +86,9 @@ func (n *Names) Listed(arn string, tags map[string]string) (c driver.ChannelInfo
 		return c, false
 	}
 	if a.Service == "sns" {
-		c.Channel, ok = n.ExchangeOf(a.Name)
+		c.Channel, ok = n.ChannelOfTopic(a.Name)
 	} else {
-		c.Channel, ok = n.ChannelOf(a.Name)
+		c.Channel, ok = n.ChannelOfQueue(a.Name)
 	}
 	if space, set := tags[tagNamespace]; set && space != string(n.namespace) {
 		ok = false
@@ -176,3 +176,9 @@ const (
 	systemSQS = "aws_sqs"
 	systemSNS = "aws.sns"
 )
+
+// DeadLettersOf is the channel of a channel's dead letters.
+func DeadLettersOf(ch driver.Channel) driver.Channel {
+	ch.DeadLetter = true
+	return ch
+}

@@ -68,8 +68,8 @@ func (ns namespace) join(parts []string, ordered bool) string {
 	return name
 }
 
-// ChannelOf is the inverse of queue: it returns the channel of a queue, if the queue is one of this namespace.
-func (ns namespace) ChannelOf(queue string) (ch driver.Channel, ok bool) {
+// ChannelOfQueue is the inverse of QueueName: it returns the channel of a queue, if the queue is one of this namespace.
+func (ns namespace) ChannelOfQueue(queue string) (ch driver.Channel, ok bool) {
 	rest, ordered := strings.CutSuffix(queue, fifoSuffix)
 	ch.Ordered = ordered
 	if ns != "" {
@@ -99,9 +99,10 @@ func (ns namespace) ChannelOf(queue string) (ch driver.Channel, ok bool) {
 	return ch, true
 }
 
-// ExchangeOf is the inverse of topic: it returns the exchange of a topic, if the topic is one of this namespace.
-func (ns namespace) ExchangeOf(topic string) (ch driver.Channel, ok bool) {
-	ch, ok = ns.ChannelOf(topic)
+// ChannelOfTopic is the inverse of TopicName: it returns the exchange of a topic, if the topic is one of this
+// namespace.
+func (ns namespace) ChannelOfTopic(topic string) (ch driver.Channel, ok bool) {
+	ch, ok = ns.ChannelOfQueue(topic)
 	return driver.Channel{Exchange: ch.Queue, Ordered: ch.Ordered}, ok && ch.Exchange == "" && !ch.DeadLetter
 }
 

@@ -27,7 +27,7 @@ func TestNames(t *testing.T) {
 		if err != nil || got != c.want {
 			t.Errorf("%s in %q is %q, %v; want %q", c.ch, c.ns, got, err, c.want)
 		}
-		if back, ok := c.ns.ChannelOf(c.want); !ok || back != c.ch {
+		if back, ok := c.ns.ChannelOfQueue(c.want); !ok || back != c.ch {
 			t.Errorf("%q in %q is %+v, %v; want %+v", c.want, c.ns, back, ok, c.ch)
 		}
 	}
@@ -113,11 +113,11 @@ func FuzzChannelName(f *testing.F) {
 		if len(name) > 80 || !legalForSQS(name) {
 			t.Errorf("%+v has the name %q, which SQS refuses", ch, name)
 		}
-		if back, ok := ns.ChannelOf(name); !ok || back != ch {
+		if back, ok := ns.ChannelOfQueue(name); !ok || back != ch {
 			t.Errorf("%+v has the name %q, which is %+v, %v", ch, name, back, ok)
 		}
 		for _, other := range []namespace{"", "other", ns + "x"} {
-			if back, ok := other.ChannelOf(name); ok && other != ns {
+			if back, ok := other.ChannelOfQueue(name); ok && other != ns {
 				t.Errorf("%+v of namespace %q has the name %q, which is %+v of namespace %q", ch, ns, name, back, other)
 			}
 		}
@@ -125,7 +125,7 @@ func FuzzChannelName(f *testing.F) {
 			return
 		}
 		topic, err := ns.TopicName(ch)
-		if back, ok := ns.ChannelOf(topic); err != nil || ok && back.Exchange != "" {
+		if back, ok := ns.ChannelOfQueue(topic); err != nil || ok && back.Exchange != "" {
 			t.Errorf("%+v has the topic %q, %v, which is also the queue %+v", ch, topic, err, back)
 		}
 	})
@@ -157,7 +157,7 @@ func FuzzQueueName(f *testing.F) {
 			return
 		}
 		ns := namespace(space)
-		ch, ok := ns.ChannelOf(queue)
+		ch, ok := ns.ChannelOfQueue(queue)
 		if !ok || len(queue) > maxQueueName {
 			return
 		}

@@ -100,14 +100,14 @@ func (p Planner) channel(ctx context.Context, s driver.ChannelSpec) ([]driver.Di
 		wanted := s
 		wanted.Channel.DeadLetter = true
 		var differ []driver.Difference
-		if dead, differ, err = p.queue(ctx, wanted, roleDeadLetters, t); err != nil {
+		if dead, differ, err = p.queue(ctx, wanted, t); err != nil {
 			return nil, err
 		}
 		if all = append(all, differ...); ended(differ) {
 			return all, nil
 		}
 	}
-	q, differ, err := p.queue(ctx, s, roleQueue, t)
+	q, differ, err := p.queue(ctx, s, t)
 	if all = append(all, differ...); err != nil || q == nil || !s.Owner || ended(differ) {
 		return p.withSubscription(all, s, q), err
 	}
@@ -123,7 +123,7 @@ func (p Planner) withSubscription(all []driver.Difference, s driver.ChannelSpec,
 	if q != nil || !s.Owner || s.Channel.Exchange == "" || ended(all) || len(all) == 0 {
 		return all
 	}
-	name, _ := p.QueueName(s.Channel) // legal has checked it
+	name, _ := p.QueueName(s.Channel) // Legal has checked it
 	return append(all, driver.Difference{
 		Channel: s.Channel, Resource: aSubscription, Name: p.id.ARN("sqs", name), Note: slowly,
 	})

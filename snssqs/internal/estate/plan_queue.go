@@ -7,7 +7,7 @@ import (
 )
 
 // queue returns a queue, nil if it does not exist, and how it differs.
-func (p Planner) queue(ctx context.Context, s driver.ChannelSpec, role string, t *plannedTopic) (*Queue,
+func (p Planner) queue(ctx context.Context, s driver.ChannelSpec, t *plannedTopic) (*Queue,
 	[]driver.Difference, error,
 ) {
 	name, err := p.QueueName(s.Channel)
@@ -15,8 +15,8 @@ func (p Planner) queue(ctx context.Context, s driver.ChannelSpec, role string, t
 		return nil, nil, err
 	}
 	d := driver.Difference{Channel: s.Channel, Resource: aQueue, Name: name}
-	if d.Channel.DeadLetter = false; role == roleDeadLetters {
-		d.Resource = aDeadQueue
+	if s.Channel.DeadLetter {
+		d.Channel.DeadLetter, d.Resource = false, aDeadQueue
 	}
 	q, err := p.Queues.Find(ctx, name)
 	switch {
@@ -38,7 +38,7 @@ func (p Planner) queue(ctx context.Context, s driver.ChannelSpec, role string, t
 			return nil, nil, err
 		}
 	}
-	wanted, err := queueSettings(s, role, q, topicARN)
+	wanted, err := queueSettings(s, q, topicARN)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -53,7 +53,7 @@ func (p Planner) queue(ctx context.Context, s driver.ChannelSpec, role string, t
 		return q, []driver.Difference{notMade(d)}, nil
 	}
 	all := compared(d, q.Attributes, wanted, exactlyAttribute)
-	return q, append(all, comparedTags(d, tags, p.Tags(s, role))...), nil
+	return q, append(all, comparedTags(d, tags, p.Tags(s.Channel, s.Tags))...), nil
 }
 
 // redrive returns how the redrive policy of a queue differs.
@@ -61,9 +61,7 @@ func (p Planner) redrive(s driver.ChannelSpec, q, dead *Queue) []driver.Differen
 	d := driver.Difference{Channel: s.Channel, Resource: aQueue, Name: q.Name}
 	arn := ""
 	if !s.NoDeadLetters {
-		letters := s.Channel
-		letters.DeadLetter = true
-		name, _ := p.QueueName(letters) // legal has checked it
+		name, _ := p.QueueName(DeadLettersOf(s.Channel)) // Legal has checked it
 		arn = p.id.ARN("sqs", name)
 	}
 	if dead != nil {
@@ -73,9 +71,5 @@ func (p Planner) redrive(s driver.ChannelSpec, q, dead *Queue) []driver.Differen
 	if err != nil {
 		return nil
 	}
-	same := sameAttribute
-	if s.Mode == driver.Declare {
-		same = exactlyAttribute
-	}
-	return compared(d, q.Attributes, wanted, same)
+	return compared(d, q.Attributes, wanted, comparison(s.Mode))
 }

@@ -99,7 +99,7 @@ func (p Planner) topic(ctx context.Context, s driver.ChannelSpec, t *plannedTopi
 		return nil, err
 	}
 	all := compared(d, t.Attributes, wanted, sameTopicAttribute)
-	return append(all, comparedTags(d, t.tags, p.Tags(s, roleExchange))...), nil
+	return append(all, comparedTags(d, t.tags, p.Tags(ExchangeOf(s.Channel), s.Tags))...), nil
 }
 
 // topicARN is the ARN of an exchange's topic, which may not exist.
@@ -123,19 +123,11 @@ func (p Planner) subscription(ctx context.Context, s driver.ChannelSpec, t *plan
 		return []driver.Difference{d}, nil
 	}
 	arn := t.subscriptions[q.ARN()]
-	filter, err := wire.FilterPolicy(s.Filter, p.Form(s.Channel).Routing)
+	wanted, err := p.Names.subscription(s, dead.ARN())
 	if err != nil {
 		return nil, err
 	}
-	deadARN := ""
-	if dead != nil {
-		deadARN = dead.ARN()
-	}
-	wanted, err := subscriptionAttributes(filter, deadARN)
-	if err != nil {
-		return nil, err
-	}
-	if filter == wire.Everything {
+	if wanted["FilterPolicy"] == "" {
 		wanted["FilterPolicy"] = wire.Everything
 	}
 	is, err := p.Topics.SubscriptionAttributes(ctx, t.Topic, arn)

@@ -13,7 +13,6 @@ import (
 
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/snssqs/internal/client"
-	"github.com/godwitmq/godwit/snssqs/internal/wire"
 )
 
 // Provisioner creates what channels need, and remembers what consumers and producers of this process asked for.
@@ -23,7 +22,7 @@ type Provisioner struct {
 	Planner   Planner
 	store     driver.Store // of large bodies; nil: there is none
 	log       *slog.Logger
-	differing Once // channels with a warning about their settings
+	differing Warned // channels with a warning about their settings
 
 	mu      sync.Mutex
 	ensured map[driver.Channel]*Queue             // that Ensure has found, for the sender that is opened next
@@ -96,9 +95,7 @@ func (p *Provisioner) present(ctx context.Context, s driver.ChannelSpec) error {
 	if s.NoDeadLetters {
 		return nil
 	}
-	dead := s.Channel
-	dead.DeadLetter = true
-	_, err = p.Queues.Of(ctx, dead)
+	_, err = p.Queues.Of(ctx, DeadLettersOf(s.Channel))
 	return err
 }
 
@@ -112,7 +109,7 @@ func (p *Provisioner) ensureQueues(ctx context.Context, s driver.ChannelSpec) (e
 		}
 	}
 	letters := s
-	letters.Channel.DeadLetter = true
+	letters.Channel = DeadLettersOf(s.Channel)
 	var q, dead *Queue
 	var topology string
 	n := 1
@@ -121,9 +118,9 @@ func (p *Provisioner) ensureQueues(ctx context.Context, s driver.ChannelSpec) (e
 	}
 	err = client.Concurrently(n, n, func(i int) (err error) {
 		if i == 0 {
-			q, topology, err = p.ensureQueue(ctx, s, roleQueue, t)
+			q, topology, err = p.ensureQueue(ctx, s, t)
 		} else {
-			dead, _, err = p.ensureQueue(ctx, letters, roleDeadLetters, t)
+			dead, _, err = p.ensureQueue(ctx, letters, t)
 		}
 		return err
 	})
@@ -184,7 +181,7 @@ func (p *Provisioner) declared(ctx context.Context, s driver.ChannelSpec, topolo
 
 // ensureQueue creates one queue. If t is not nil, it may send to the queue. It returns the topology that has declared
 // the queue, which then stays as it is; "": none, or the specification is a topology's.
-func (p *Provisioner) ensureQueue(ctx context.Context, s driver.ChannelSpec, role string, t *Topic) (q *Queue,
+func (p *Provisioner) ensureQueue(ctx context.Context, s driver.ChannelSpec, t *Topic) (q *Queue,
 	topology string, err error,
 ) {
 	name, err := p.QueueName(s.Channel)
@@ -197,11 +194,11 @@ func (p *Provisioner) ensureQueue(ctx context.Context, s driver.ChannelSpec, rol
 		if err := p.mistyped(s.Channel); err != nil {
 			return nil, "", err
 		}
-		wanted := attributes(s, role)
+		wanted := attributes(s)
 		if err := p.permit(ctx, wanted, name, t); err != nil {
 			return nil, "", err
 		}
-		q, made, err = p.Queues.Create(ctx, name, wanted, p.Tags(s, role))
+		q, made, err = p.Queues.Create(ctx, name, wanted, p.Tags(s.Channel, s.Tags))
 		if err == nil && !made && s.Owner {
 			tags, err = p.Queues.TagsOf(ctx, q)
 		}
@@ -221,14 +218,14 @@ func (p *Provisioner) ensureQueue(ctx context.Context, s driver.ChannelSpec, rol
 	if t != nil {
 		topicARN = t.ARN
 	}
-	wanted, err := queueSettings(s, role, q, topicARN)
+	wanted, err := queueSettings(s, q, topicARN)
 	if err != nil {
 		return nil, "", err
 	}
 	if err := p.Queues.change(ctx, q, wanted, s.Mode); err != nil || made {
 		return q, "", err
 	}
-	return q, "", p.Queues.SetTags(ctx, q, tags, p.Tags(s, role))
+	return q, "", p.Queues.SetTags(ctx, q, tags, p.Tags(s.Channel, s.Tags))
 }
 
 // permit adds to the attributes of a new queue that its topic may send to it. If a producer creates the topic at the
@@ -249,7 +246,7 @@ func (p *Provisioner) permit(ctx context.Context, wanted map[string]string, name
 
 // ensureSubscription subscribes a queue. A subscription that a topology has declared stays as it is.
 func (p *Provisioner) ensureSubscription(ctx context.Context, s driver.ChannelSpec, t *Topic, q, dead *Queue) error {
-	filter, err := wire.FilterPolicy(s.Filter, p.Form(s.Channel).Routing)
+	wanted, err := p.Names.subscription(s, dead.ARN())
 	if err != nil {
 		return err
 	}
@@ -258,7 +255,7 @@ func (p *Provisioner) ensureSubscription(ctx context.Context, s driver.ChannelSp
 			return err
 		}
 	}
-	return p.Topics.Subscribe(ctx, t, q.ARN(), dead.ARN(), filter)
+	return p.Topics.Subscribe(ctx, t, q.ARN(), wanted)
 }
 
 // remember records what a consumer asked for, for the checks of its receiver.
@@ -323,7 +320,7 @@ func (p *Provisioner) Check(ctx context.Context, spec driver.ChannelSpec, q *Que
 	if err == nil {
 		var dead *Queue
 		if !spec.NoDeadLetters {
-			if dead, err = p.Queues.Known(ctx, deadLettersOf(spec.Channel)); err != nil {
+			if dead, err = p.Queues.Known(ctx, DeadLettersOf(spec.Channel)); err != nil {
 				return err
 			}
 		}
@@ -341,7 +338,7 @@ func (p *Provisioner) DeadLetters(ctx context.Context, of driver.Channel, q *Que
 	if of.DeadLetter {
 		return nil, client.Permanent("channel %s has no dead letters of its own", of)
 	}
-	dead, err := p.Queues.Known(ctx, deadLettersOf(of))
+	dead, err := p.Queues.Known(ctx, DeadLettersOf(of))
 	spec, ours := p.Provisions(of)
 	if driver.ClassOf(err) != driver.NotFound || !ours || spec.NoDeadLetters {
 		return dead, err
@@ -350,21 +347,15 @@ func (p *Provisioner) DeadLetters(ctx context.Context, of driver.Channel, q *Que
 	if arn, ok := p.exchangeTopic(of, q.ARN()); ok {
 		t = &Topic{ARN: arn}
 	}
-	spec.Channel = deadLettersOf(of)
-	if dead, _, err = p.ensureQueue(ctx, spec, roleDeadLetters, t); err == nil {
+	spec.Channel = DeadLettersOf(of)
+	if dead, _, err = p.ensureQueue(ctx, spec, t); err == nil {
 		p.Queues.keep(spec.Channel, dead)
 	}
 	return dead, err
 }
 
-// deadLettersOf is the channel of a channel's dead letters.
-func deadLettersOf(ch driver.Channel) driver.Channel {
-	ch.DeadLetter = true
-	return ch
-}
-
 // ForgetDeadLetters makes the next call of DeadLetters ask the service again, because the queue was found missing.
-func (p *Provisioner) ForgetDeadLetters(of driver.Channel) { p.Queues.Forget(deadLettersOf(of)) }
+func (p *Provisioner) ForgetDeadLetters(of driver.Channel) { p.Queues.Forget(DeadLettersOf(of)) }
 
 // Opened warns of a queue that allows few receives, unless Ensure has done so.
 func (p *Provisioner) Opened(ch driver.Channel, q *Queue) {

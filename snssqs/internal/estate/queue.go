@@ -3,6 +3,7 @@ package estate
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -154,4 +155,21 @@ func kindOfQueue(ordered bool) string {
 		return "ordered (FIFO)"
 	}
 	return "not ordered"
+}
+
+// Depth is how many messages the queue had when its attributes were read, as SQS counts them: approximately.
+func (q *Queue) Depth() (driver.Depth, error) {
+	d := driver.Depth{Oldest: -1}
+	var errs []error
+	for attribute, n := range map[types.QueueAttributeName]*int64{
+		types.QueueAttributeNameApproximateNumberOfMessages:           &d.Waiting,
+		types.QueueAttributeNameApproximateNumberOfMessagesNotVisible: &d.InFlight,
+		types.QueueAttributeNameApproximateNumberOfMessagesDelayed:    &d.Delayed,
+	} {
+		var err error
+		if *n, err = strconv.ParseInt(q.Attributes[string(attribute)], 10, 64); err != nil {
+			errs = append(errs, fmt.Errorf("queue %s: %s is not a number: %w", q.Name, attribute, err))
+		}
+	}
+	return d, errors.Join(errs...)
 }

@@ -353,10 +353,7 @@ func (qs *Queues) Create(ctx context.Context, name string, attributes, tags map[
 // change sets those attributes of a queue that differ from the specification; with the mode driver.Declare also those
 // whose change may lose messages.
 func (qs *Queues) change(ctx context.Context, q *Queue, wanted map[string]string, mode driver.Mode) error {
-	same := sameAttribute
-	if mode == driver.Declare {
-		same = exactlyAttribute
-	}
+	same := comparison(mode)
 	differ := map[string]string{}
 	for name, value := range wanted {
 		if !same(name, q.Attributes[name], value) {

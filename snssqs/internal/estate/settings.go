@@ -18,15 +18,15 @@ import (
 const DefaultLease = 30 * time.Second
 
 // attributes returns the attributes that a queue of ours should have.
-func attributes(s driver.ChannelSpec, role string) map[string]string {
+func attributes(s driver.ChannelSpec) map[string]string {
 	keep := s.Retention
-	if role == roleDeadLetters {
+	if s.Channel.DeadLetter {
 		keep = s.DeadRetention
 	}
 	a := map[types.QueueAttributeName]string{
 		types.QueueAttributeNameMessageRetentionPeriod: seconds(cmp.Or(keep, wire.MaxRetention)),
 	}
-	if role == roleQueue {
+	if !s.Channel.DeadLetter {
 		a[types.QueueAttributeNameVisibilityTimeout] = seconds(cmp.Or(s.Lease, DefaultLease))
 		a[types.QueueAttributeNameDelaySeconds] = seconds(s.Delay + time.Second - 1) // never shorter than requested
 	}
@@ -54,8 +54,8 @@ func attributes(s driver.ChannelSpec, role string) map[string]string {
 func seconds(d time.Duration) string { return strconv.Itoa(int(d / time.Second)) }
 
 // queueSettings are all attributes of a queue that exists, but for its redrive policy. A topic may send to it.
-func queueSettings(s driver.ChannelSpec, role string, q *Queue, topicARN string) (map[string]string, error) {
-	wanted := attributes(s, role)
+func queueSettings(s driver.ChannelSpec, q *Queue, topicARN string) (map[string]string, error) {
+	wanted := attributes(s)
 	delete(wanted, string(types.QueueAttributeNameFifoQueue)) // it cannot be changed, and the name says it
 	if s.Encryption == "" {
 		wanted[string(types.QueueAttributeNameKmsMasterKeyId)] = "" // removes an existing key
@@ -83,23 +83,42 @@ func redriveAttribute(s driver.ChannelSpec, deadARN string) (map[string]string, 
 	return wanted, err
 }
 
-// topicSettings are the attributes of a topic that exists.
-func topicSettings(s driver.ChannelSpec, t *Topic) (map[string]string, error) {
-	policy, err := MergePolicy(t.Attributes["Policy"], tlsOnly("sns:Publish", t.ARN))
-	if err != nil {
-		return nil, fmt.Errorf("topic %s: %w", t.Name, err)
+// topicAttributes are the attributes with which a topic is created.
+func topicAttributes(s driver.ChannelSpec) map[string]string {
+	wanted := map[string]string{}
+	if s.Encryption != "" {
+		wanted["KmsMasterKeyId"] = s.Encryption
 	}
-	wanted := map[string]string{"KmsMasterKeyId": s.Encryption, "Policy": policy}
 	if s.Channel.Ordered {
+		wanted["FifoTopic"] = "true"
+		wanted["ContentBasedDeduplication"] = "false" // every message has its own id
 		wanted["FifoThroughputScope"] = "Topic"
 		if s.HighThroughput {
 			wanted["FifoThroughputScope"] = "MessageGroup"
 		}
 	}
-	return wanted, nil
+	return wanted
 }
 
-// subscriptionAttributes returns the attributes that a subscription of ours should have.
+// topicSettings are the attributes of a topic that exists and can be changed.
+func topicSettings(s driver.ChannelSpec, t *Topic) (map[string]string, error) {
+	policy, err := t.securePolicy()
+	wanted := topicAttributes(s)
+	delete(wanted, "FifoTopic")
+	delete(wanted, "ContentBasedDeduplication")
+	wanted["KmsMasterKeyId"], wanted["Policy"] = s.Encryption, policy
+	return wanted, err
+}
+
+// subscription returns the attributes that the subscription of a channel's queue should have.
+func (n *Names) subscription(s driver.ChannelSpec, deadARN string) (map[string]string, error) {
+	filter, err := wire.FilterPolicy(s.Filter, n.Form(s.Channel).Routing)
+	if err != nil {
+		return nil, err
+	}
+	return subscriptionAttributes(filter, deadARN)
+}
+
 func subscriptionAttributes(filter, deadARN string) (map[string]string, error) {
 	wanted := map[string]string{"RawMessageDelivery": "true"}
 	if filter != wire.Everything {
@@ -141,6 +160,14 @@ func sameAttribute(name, is, wanted string) bool {
 		return erra == nil && errb == nil && a >= b
 	}
 	return strings.EqualFold(is, wanted)
+}
+
+// comparison is how two values of an attribute are compared in a mode.
+func comparison(mode driver.Mode) func(name, is, wanted string) bool {
+	if mode == driver.Declare {
+		return exactlyAttribute
+	}
+	return sameAttribute
 }
 
 // exactlyAttribute compares as sameAttribute does, but a longer retention and a larger maxReceiveCount differ.

@@ -88,13 +88,9 @@ func (ts *Topics) SubscriptionOf(ctx context.Context, ch driver.Channel, q *Queu
 	return t, arn, client.Ignore(err, driver.NotFound)
 }
 
-// Subscribe subscribes a queue to a topic, with a filter, and with the dead letters as the target of failed deliveries.
-// It is idempotent, and changes an existing subscription that differs.
-func (ts *Topics) Subscribe(ctx context.Context, t *Topic, queueARN, deadARN, filter string) error {
-	wanted, err := subscriptionAttributes(filter, deadARN)
-	if err != nil {
-		return err
-	}
+// Subscribe subscribes a queue to a topic with attributes. It is idempotent, and changes an existing subscription that
+// differs.
+func (ts *Topics) Subscribe(ctx context.Context, t *Topic, queueARN string, wanted map[string]string) error {
 	protocol := "sqs"
 	out, err := ts.sns.Subscribe(ctx, &sns.SubscribeInput{
 		TopicArn: &t.ARN, Protocol: &protocol, Endpoint: &queueARN, Attributes: wanted, ReturnSubscriptionArn: true,
@@ -105,7 +101,7 @@ func (ts *Topics) Subscribe(ctx context.Context, t *Topic, queueARN, deadARN, fi
 	if err != nil {
 		return fmt.Errorf("subscribe %s to topic %s: %w", queueARN, t.Name, client.Failed(err, "sns:Subscribe"))
 	}
-	if filter != wire.Everything {
+	if wanted["FilterPolicy"] != "" {
 		return nil
 	}
 	// Subscribing without a filter also succeeds if the existing subscription has one.

@@ -1,6 +1,7 @@
 package estate
 
 import (
+	"fmt"
 	"strconv"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -44,4 +45,13 @@ func (t *Topic) At() func(*sns.Options) {
 			o.Credentials = t.credentials
 		}
 	}
+}
+
+// securePolicy is the policy of a topic with the statement that forbids plain HTTP.
+func (t *Topic) securePolicy() (string, error) {
+	policy, err := MergePolicy(t.Attributes["Policy"], tlsOnly("sns:Publish", t.ARN))
+	if err != nil {
+		return "", fmt.Errorf("topic %s: %w", t.Name, err)
+	}
+	return policy, nil
 }

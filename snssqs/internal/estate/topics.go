@@ -44,6 +44,7 @@ func (ts *Topics) Of(ctx context.Context, ch driver.Channel) (*Topic, error) {
 	return ts.Named(ctx, name)
 }
 
+// Named looks up a topic by its name.
 func (ts *Topics) Named(ctx context.Context, name string) (*Topic, error) {
 	id, err := ts.account.WhoAmI(ctx)
 	if err != nil {
@@ -73,6 +74,7 @@ func (ts *Topics) Mapped(ctx context.Context, r Mapping) (*Topic, error) {
 	return t, err
 }
 
+// Exists reports whether there is a topic with the name of a channel's exchange.
 func (ts *Topics) Exists(ctx context.Context, ch driver.Channel) (bool, error) {
 	name, err := ts.TopicName(ch)
 	if err != nil {
@@ -132,20 +134,8 @@ func (ts *Topics) set(ctx context.Context, t *Topic, wanted map[string]string) e
 
 // create creates a topic that accepts messages only over TLS.
 func (ts *Topics) create(ctx context.Context, name string, s driver.ChannelSpec) (*Topic, error) {
-	attributes := map[string]string{}
-	if s.Channel.Ordered {
-		attributes["FifoTopic"] = "true"
-		attributes["ContentBasedDeduplication"] = "false" // every message has its own id
-		attributes["FifoThroughputScope"] = "Topic"
-		if s.HighThroughput {
-			attributes["FifoThroughputScope"] = "MessageGroup"
-		}
-	}
-	if s.Encryption != "" {
-		attributes["KmsMasterKeyId"] = s.Encryption
-	}
-	in := &sns.CreateTopicInput{Name: &name, Attributes: attributes}
-	for key, value := range ts.Tags(s, roleExchange) {
+	in := &sns.CreateTopicInput{Name: &name, Attributes: topicAttributes(s)}
+	for key, value := range ts.Tags(ExchangeOf(s.Channel), s.Tags) {
 		in.Tags = append(in.Tags, types.Tag{Key: &key, Value: &value})
 	}
 	out, err := ts.sns.CreateTopic(ctx, in)
@@ -164,9 +154,9 @@ func (ts *Topics) create(ctx context.Context, name string, s driver.ChannelSpec)
 
 // secure makes a topic's policy forbid plain HTTP.
 func (ts *Topics) secure(ctx context.Context, t *Topic) error {
-	policy, err := MergePolicy(t.Attributes["Policy"], tlsOnly("sns:Publish", t.ARN))
+	policy, err := t.securePolicy()
 	if err != nil {
-		return fmt.Errorf("topic %s: %w", t.Name, err)
+		return err
 	}
 	return ts.set(ctx, t, map[string]string{"Policy": policy})
 }
@@ -187,5 +177,5 @@ func (ts *Topics) declare(ctx context.Context, t *Topic, s driver.ChannelSpec) e
 	if err != nil {
 		return err
 	}
-	return ts.SetTags(ctx, t, tags, ts.Tags(s, roleExchange))
+	return ts.SetTags(ctx, t, tags, ts.Tags(ExchangeOf(s.Channel), s.Tags))
 }

@@ -7,7 +7,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/godwitmq/godwit/driver"
-	"github.com/godwitmq/godwit/snssqs/internal/wire"
 )
 
 // Wanted is driver.Operations.Wanted.
@@ -52,14 +51,14 @@ func (e *Estate) wantedOf(s driver.ChannelSpec, address func(resource, name stri
 	deadARN := ""
 	if !s.NoDeadLetters {
 		letters := s
-		letters.Channel.DeadLetter = true
-		dead, err := e.wantedQueue(letters, roleDeadLetters, topicARN, address)
+		letters.Channel = DeadLettersOf(s.Channel)
+		dead, err := e.wantedQueue(letters, topicARN, address)
 		if err != nil {
 			return nil, err
 		}
 		deadARN, all = address(aQueue, dead.Name), append(all, dead)
 	}
-	q, err := e.wantedQueue(s, roleQueue, topicARN, address)
+	q, err := e.wantedQueue(s, topicARN, address)
 	if err != nil {
 		return nil, err
 	}
@@ -71,11 +70,7 @@ func (e *Estate) wantedOf(s driver.ChannelSpec, address func(resource, name stri
 	if all = append(all, q); topicARN == "" {
 		return all, nil
 	}
-	filter, err := wire.FilterPolicy(s.Filter, e.Form(s.Channel).Routing)
-	if err != nil {
-		return nil, err
-	}
-	attributes, err := subscriptionAttributes(filter, deadARN)
+	attributes, err := e.subscription(s, deadARN)
 	if err != nil {
 		return nil, err
 	}
@@ -87,29 +82,27 @@ func (e *Estate) wantedOf(s driver.ChannelSpec, address func(resource, name stri
 
 func (e *Estate) wantedTopic(s driver.ChannelSpec, name, arn string) (driver.WantedResource, error) {
 	attributes, err := topicSettings(s, &Topic{Name: name, ARN: arn})
-	if s.Channel.Ordered && err == nil {
-		attributes["FifoTopic"], attributes["ContentBasedDeduplication"] = "true", "false"
-	}
+	maps.Copy(attributes, topicAttributes(s))
 	return driver.WantedResource{
 		Channel: ExchangeOf(s.Channel), Resource: aTopic, Name: name, Attributes: Without(attributes, nil),
-		Tags: e.Tags(s, roleExchange),
+		Tags: e.Tags(ExchangeOf(s.Channel), s.Tags),
 	}, err
 }
 
-func (e *Estate) wantedQueue(s driver.ChannelSpec, role, topicARN string,
+func (e *Estate) wantedQueue(s driver.ChannelSpec, topicARN string,
 	address func(resource, name string) string,
 ) (one driver.WantedResource, err error) {
-	one.Channel, one.Resource, one.Tags = s.Channel, aQueue, e.Tags(s, role)
+	one.Channel, one.Resource, one.Tags = s.Channel, aQueue, e.Tags(s.Channel, s.Tags)
 	if one.Name, err = e.QueueName(s.Channel); err != nil {
 		return one, err
 	}
-	if one.Channel.DeadLetter = false; role == roleDeadLetters {
-		one.Resource = aDeadQueue
+	if s.Channel.DeadLetter {
+		one.Channel.DeadLetter, one.Resource = false, aDeadQueue
 	}
 	q := &Queue{Name: one.Name, Attributes: map[string]string{
 		string(types.QueueAttributeNameQueueArn): address(aQueue, one.Name),
 	}}
-	attributes, err := queueSettings(s, role, q, topicARN)
+	attributes, err := queueSettings(s, q, topicARN)
 	if s.Channel.Ordered && err == nil {
 		attributes[string(types.QueueAttributeNameFifoQueue)] = "true"
 	}

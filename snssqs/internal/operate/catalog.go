@@ -90,7 +90,7 @@ func named(ctx context.Context, e *estate.Estate) (all []driver.ChannelInfo, err
 				client.Failed(err, "tag:GetResources or sqs:ListQueues"))
 		}
 		for _, url := range page.QueueUrls {
-			if _, ok := e.ChannelOf(estate.NameIn(url)); ok {
+			if _, ok := e.ChannelOfQueue(estate.NameIn(url)); ok {
 				arns, urls = append(arns, ""), append(urls, url)
 			}
 		}
@@ -104,7 +104,7 @@ func named(ctx context.Context, e *estate.Estate) (all []driver.ChannelInfo, err
 		}
 		for _, t := range page.Topics {
 			if a, ok := estate.ParseARN(aws.ToString(t.TopicArn)); ok {
-				if _, ours := e.ExchangeOf(a.Name); ours {
+				if _, ours := e.ChannelOfTopic(a.Name); ours {
 					arns, urls = append(arns, aws.ToString(t.TopicArn)), append(urls, "")
 				}
 			}

@@ -19,19 +19,18 @@ const purgeEvery = time.Minute
 
 // Purge deletes the messages of a queue; dry: it only counts them.
 func Purge(ctx context.Context, e *estate.Estate, ch driver.Channel, dry bool) (p driver.Purged, err error) {
+	if err := e.Clients.Open(); err != nil {
+		return p, err
+	}
 	if ch.Queue == "" {
 		return p, client.Permanent("channel %s: an exchange holds no messages: purge its queues", ch)
 	}
-	depth, err := Inspect(ctx, e, ch)
+	q, err := e.Queues.Of(ctx, ch)
 	if err != nil {
 		return p, err
 	}
-	p.Messages = depth.All()
-	if dry {
-		return p, nil
-	}
-	q, err := e.Queues.Of(ctx, ch)
-	if err != nil {
+	depth, err := q.Depth()
+	if p.Messages = depth.All(); err != nil || dry {
 		return p, err
 	}
 	_, err = e.Clients.SQS.PurgeQueue(ctx, &sqs.PurgeQueueInput{QueueUrl: &q.URL}, q.At())

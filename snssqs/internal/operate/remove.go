@@ -30,11 +30,11 @@ func Remove(ctx context.Context, e *estate.Estate, ch driver.Channel, dry bool) 
 }
 
 func removeQueue(ctx context.Context, e *estate.Estate, ch driver.Channel, dry bool) (r driver.Removed, err error) {
-	depth, err := Inspect(ctx, e, ch)
+	q, err := e.Queues.Of(ctx, ch)
 	if err != nil {
 		return r, err
 	}
-	q, err := e.Queues.Of(ctx, ch)
+	depth, err := q.Depth()
 	if err != nil {
 		return r, err
 	}

@@ -32,9 +32,7 @@ func onlySource(ctx context.Context, e *estate.Estate, home driver.Channel, q *e
 	if !q.Foreign {
 		return nil
 	}
-	dead := home
-	dead.DeadLetter = true
-	letters, err := e.Queues.Of(ctx, dead)
+	letters, err := e.Queues.Of(ctx, estate.DeadLettersOf(home))
 	if err != nil {
 		return err
 	}

@@ -56,9 +56,7 @@ func readQueueSpec(ctx context.Context, e *estate.Estate, s *driver.ChannelSpec)
 		return err
 	}
 	s.Tags = estate.UsersTags(tags)
-	letters := s.Channel
-	letters.DeadLetter = true
-	switch dead, err := e.Queues.Of(ctx, letters); {
+	switch dead, err := e.Queues.Of(ctx, estate.DeadLettersOf(s.Channel)); {
 	case err == nil:
 		s.DeadRetention = unless(dead.Seconds(types.QueueAttributeNameMessageRetentionPeriod), wire.MaxRetention)
 	case driver.ClassOf(err) == driver.NotFound:

@@ -6,14 +6,15 @@ import (
 	"github.com/godwitmq/godwit/driver"
 )
 
-// Once remembers the channels for which something was done. The zero value is ready; it is safe for concurrent use.
-type Once struct {
+// Warned remembers the channels about which something was said once. The zero value is ready; it is safe for concurrent
+// use.
+type Warned struct {
 	mu   sync.Mutex
 	done map[driver.Channel]bool
 }
 
 // First reports whether it is the first call for a channel.
-func (o *Once) First(ch driver.Channel) bool {
+func (o *Warned) First(ch driver.Channel) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.done[ch] {
