@@ -38,9 +38,7 @@ func newObjects(store driver.Store, log *slog.Logger, from driver.Channel) *obje
 	if store == nil || from.Exchange != "" {
 		return nil
 	}
-	o := &objects{
-		store: store, log: log, channel: from.String(), tokens: make(chan struct{}, deletesAtOnce),
-	}
+	o := &objects{store: store, log: log, channel: from.String(), tokens: make(chan struct{}, deletesAtOnce)}
 	o.life, o.end = context.WithCancel(context.Background())
 	return o
 }

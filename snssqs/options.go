@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sns"
@@ -12,6 +13,8 @@ import (
 
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/internal/part"
+	"github.com/godwitmq/godwit/snssqs/internal/estate"
+	"github.com/godwitmq/godwit/snssqs/internal/trust"
 )
 
 // Options say how to reach AWS. The zero value takes everything from the environment, as AWS's own tools do. To use a
@@ -91,4 +94,24 @@ func (o *Options) check() error {
 		return err
 	}
 	return checkNames(o.Names)
+}
+
+// checkEnvelopes refuses settings of Options.EnvelopesFrom that can have no effect.
+func checkEnvelopes(from map[string][]string) error {
+	for channel, topics := range from {
+		if strings.Contains(channel, "@") {
+			return fmt.Errorf("snssqs: Options.EnvelopesFrom[%q]: name the channel itself; its dead letters are read as "+
+				"its messages", channel)
+		}
+		if err := checkMapping(channel, Resource{}); err != nil {
+			return fmt.Errorf("snssqs: Options.EnvelopesFrom[%q]: %w", channel, err)
+		}
+		for _, topic := range topics {
+			if a, ok := estate.ParseARN(topic); topic != trust.AnyTopic && (!ok || a.Service != "sns") {
+				return fmt.Errorf("snssqs: Options.EnvelopesFrom[%q] has %q: it must be the ARN of an SNS topic, or %q "+
+					"for every topic", channel, topic, trust.AnyTopic)
+			}
+		}
+	}
+	return nil
 }

@@ -266,8 +266,8 @@ func (r *receiver) denied(ctx context.Context, err error) error {
 	if r.provisioner.Queues.Load(ctx, &q) != nil || !q.Paused() {
 		return err
 	}
-	return &driver.Error{Class: driver.Transient, Err: fmt.Errorf("%w: the policy of queue %s has the statement %s: "+
-		"end it with `godwit resume %s`", driver.ErrPaused, q.Name, estate.PauseSid, r.From)}
+	return client.Transient("%w: the policy of queue %s has the statement %s: "+
+		"end it with `godwit resume %s`", driver.ErrPaused, q.Name, estate.PauseSid, r.From)
 }
 
 // As implements driver.Native: it knows *Message, *types.Message of the SDK as it was received, and *driver.Provenance.

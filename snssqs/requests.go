@@ -133,8 +133,8 @@ func (r *requests) send(ctx context.Context, q *estate.Queue, entries []types.Se
 
 // unconfirmed is the error of a message that the service says to have accepted, without what it gives to each message.
 func unconfirmed(missing string) error {
-	return &driver.Error{Class: driver.Transient, Err: fmt.Errorf("the service says that it has accepted the message, "+
-		"and its answer has not %s, as that of SQS and SNS has: the message is sent again", missing)}
+	return client.Transient("the service says that it has accepted the message, "+
+		"and its answer has not %s, as that of SQS and SNS has: the message is sent again", missing)
 }
 
 // publish makes one request to a topic and returns an error per entry. ids gets the service's ids of the accepted

@@ -81,11 +81,8 @@ func (r *receiver) Extend(ctx context.Context, hs []driver.Handle, by time.Durat
 		m := hs[i].Ref.(*wire.Message)
 		left := m.Asked.Add(leaseTotal).Sub(asked).Truncate(time.Second) // SQS counts in whole seconds
 		if left < time.Second {
-			errs[i] = &driver.Error{
-				Class: driver.Permanent,
-				Err: fmt.Errorf("%w: SQS lets one receiver keep a message for %v in total", driver.ErrLost,
-					maxVisibility),
-			}
+			errs[i] = client.Permanent("%w: SQS lets one receiver keep a message for %v in total", driver.ErrLost,
+				maxVisibility)
 			continue
 		}
 		which, ms, by = append(which, i), append(ms, m), min(by, left)

@@ -2,7 +2,6 @@ package client
 
 import (
 	"errors"
-	"fmt"
 	"strconv"
 	"strings"
 
@@ -63,8 +62,8 @@ func (a *Batch) Fail(i int, err error) {
 func (a *Batch) Err() error {
 	for i, answered := range a.answered {
 		if !answered {
-			a.Fail(i, &driver.Error{Class: driver.Transient, Err: fmt.Errorf(
-				"%s: the answer mentions the entry neither as successful nor as failed", a.op)})
+			a.Fail(i, Transient(
+				"%s: the answer mentions the entry neither as successful nor as failed", a.op))
 		}
 	}
 	return BatchError(a.errs)
@@ -139,7 +138,7 @@ func lost(err error) error {
 			strings.Contains(text, "Message does not exist or is not available"))
 	if gone || errors.As(err, &inflight) || errors.As(err, &handle) ||
 		strings.HasSuffix(code, "MessageNotInflight") || strings.HasSuffix(code, "ReceiptHandleIsInvalid") {
-		return &driver.Error{Class: driver.Permanent, Err: fmt.Errorf("%w: %w", driver.ErrLost, err)}
+		return Permanent("%w: %w", driver.ErrLost, err)
 	}
 	return err
 }

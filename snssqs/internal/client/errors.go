@@ -89,6 +89,16 @@ func Permanent(format string, args ...any) error {
 	return &driver.Error{Class: driver.Permanent, Err: fmt.Errorf(format, args...)}
 }
 
+// Transient returns an error that repeating the call may help.
+func Transient(format string, args ...any) error {
+	return &driver.Error{Class: driver.Transient, Err: fmt.Errorf(format, args...)}
+}
+
+// NotFound returns an error for what does not exist.
+func NotFound(format string, args ...any) error {
+	return &driver.Error{Class: driver.NotFound, Err: fmt.Errorf(format, args...)}
+}
+
 // Failed adds the class to the error of a call and, if the call was denied, the permission that it needs.
 func Failed(err error, action string) error {
 	err = Classify(err)

@@ -28,9 +28,7 @@ type Config struct {
 
 // New makes no request.
 func New(c Config) *Estate {
-	names := &Names{
-		namespace: namespace(c.Namespace), Mappings: c.Mappings, form: c.Form, envelopes: c.EnvelopesFrom,
-	}
+	names := &Names{namespace: namespace(c.Namespace), Mappings: c.Mappings, form: c.Form, envelopes: c.EnvelopesFrom}
 	id := &Account{region: c.Clients.Region, sts: c.Clients.STS}
 	return &Estate{
 		Names: names, Clients: c.Clients, Account: id,

@@ -2,7 +2,6 @@ package estate
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/internal/backoff"
+	"github.com/godwitmq/godwit/snssqs/internal/client"
 )
 
 // subscribersTimeout is how long the producers of a recreated exchange wait for the queues that were subscribed to it.
@@ -120,10 +120,10 @@ func (a *Exchange) missing(there []string) error {
 	if a.gone.IsZero() || len(away) == 0 || left <= 0 {
 		return nil
 	}
-	return &driver.Error{Class: driver.Transient, Err: fmt.Errorf(
+	return client.Transient(
 		"exchange %s: its topic was missing, and %d of its %d subscriptions are missing (%s): "+
 			"nothing is sent until their consumers have created them again, for another %v at most",
-		a.of, len(away), len(a.queues), strings.Join(away, ", "), left.Round(time.Second))}
+		a.of, len(away), len(a.queues), strings.Join(away, ", "), left.Round(time.Second))
 }
 
 // ready returns an error until every known queue is subscribed to a recreated topic again.
@@ -156,10 +156,7 @@ func (a *Exchange) Begin(ctx context.Context, t *Topic) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.making {
-		return &driver.Error{
-			Class: driver.Transient,
-			Err:   fmt.Errorf("exchange %s: its topic is being created again", a.of),
-		}
+		return client.Transient("exchange %s: its topic is being created again", a.of)
 	}
 	a.inFlight++
 	return nil

@@ -72,8 +72,7 @@ func (a *Account) ask(ctx context.Context, call *identityCall) (Identity, error)
 	a.mu.Unlock()
 	close(call.done)
 	if err != nil {
-		return Identity{}, fmt.Errorf("find out the AWS account: %w",
-			client.Failed(err, "sts:GetCallerIdentity"))
+		return Identity{}, fmt.Errorf("find out the AWS account: %w", client.Failed(err, "sts:GetCallerIdentity"))
 	}
 	return call.id, nil
 }

@@ -116,8 +116,7 @@ func (qs *Queues) Load(ctx context.Context, q *Queue) error {
 		QueueUrl: &q.URL, AttributeNames: []types.QueueAttributeName{types.QueueAttributeNameAll},
 	}, q.At())
 	if err != nil {
-		return fmt.Errorf("queue %s: read its attributes: %w", q.Name,
-			client.Failed(err, "sqs:GetQueueAttributes"))
+		return fmt.Errorf("queue %s: read its attributes: %w", q.Name, client.Failed(err, "sqs:GetQueueAttributes"))
 	}
 	q.Attributes = out.Attributes
 	return nil
@@ -140,10 +139,10 @@ func (qs *Queues) Mapped(ctx context.Context, ch driver.Channel, r Mapping) (*Qu
 	}
 	redrive, _ := q.redrive()
 	if redrive.DeadLetterTargetArn == "" {
-		return nil, &driver.Error{Class: driver.NotFound, Err: fmt.Errorf(
+		return nil, client.NotFound(
 			"channel %s: Options.Names[%q] names no DeadLetters, and queue %s has no redrive policy that does: "+
 				"name a queue for them, or consume %s without dead letters (NoDeadLetters)",
-			ch, of, q.Name, of)}
+			ch, of, q.Name, of)
 	}
 	return qs.mappedAt(ctx, ch, redrive.DeadLetterTargetArn, r)
 }
@@ -151,21 +150,15 @@ func (qs *Queues) Mapped(ctx context.Context, ch driver.Channel, r Mapping) (*Qu
 // mappedAt looks up a queue by its URL, ARN or name, with its attributes.
 func (qs *Queues) mappedAt(ctx context.Context, ch driver.Channel, at string, r Mapping) (*Queue, error) {
 	if at == "" {
-		return nil, &driver.Error{
-			Class: driver.NotFound,
-			Err:   fmt.Errorf("channel %s: Options.Names has no queue for it", ch),
-		}
+		return nil, client.NotFound("channel %s: Options.Names has no queue for it", ch)
 	}
 	q, err := qs.at(ctx, at, r.Credentials)
 	if err != nil {
 		return nil, fmt.Errorf("channel %s: queue %s: %w", ch, at, err)
 	}
 	if fifo := Ordered(q.Name); fifo != ch.Ordered {
-		return nil, &driver.Error{
-			Class: driver.Permanent,
-			Err: fmt.Errorf("channel %s: queue %s is %s, and Ordered is %v", ch, at, kindOfQueue(fifo),
-				ch.Ordered),
-		}
+		return nil, client.Permanent("channel %s: queue %s is %s, and Ordered is %v", ch, at, kindOfQueue(fifo),
+			ch.Ordered)
 	}
 	return q, qs.Load(ctx, q)
 }
@@ -365,8 +358,7 @@ func (qs *Queues) change(ctx context.Context, q *Queue, wanted map[string]string
 	}
 	if _, err := qs.sqs.SetQueueAttributes(ctx,
 		&sqs.SetQueueAttributesInput{QueueUrl: &q.URL, Attributes: differ}); err != nil {
-		return fmt.Errorf("queue %s: set its attributes: %w", q.Name,
-			client.Failed(err, "sqs:SetQueueAttributes"))
+		return fmt.Errorf("queue %s: set its attributes: %w", q.Name, client.Failed(err, "sqs:SetQueueAttributes"))
 	}
 	maps.Copy(q.Attributes, differ)
 	return nil
@@ -391,4 +383,68 @@ func (qs *Queues) SetTags(ctx context.Context, q *Queue, is, wanted map[string]s
 		return fmt.Errorf("queue %s: %w", q.Name, client.Failed(err, "sqs:TagQueue"))
 	}
 	return nil
+}
+
+// nameConflict returns an error if the channel's name already exists as the other kind, or with the other ordering. It
+// only reads, and if it may not read it reports nothing. A passing failure is an error: otherwise a second queue or
+// topic might be created in addition to an existing one, and its messages would never be read.
+func (e *Estate) nameConflict(ctx context.Context, ch driver.Channel) error {
+	if ch.DeadLetter {
+		return nil
+	}
+	other := ch
+	other.Ordered = !ch.Ordered
+	queue, topic := e.Queues.Exists, e.Topics.Exists
+	var lookups []lookup
+	if ch.Exchange == "" {
+		lookups = append(lookups, lookup{
+			queue, other, disagree(ch, other, "queue", e.join([]string{ch.Queue}, other.Ordered)),
+		})
+	} else {
+		lookups = append(lookups, lookup{
+			topic, other, disagree(ch, other, "topic", e.join([]string{ch.Exchange}, other.Ordered)),
+		})
+	}
+	for _, ordered := range []bool{false, true} {
+		if ch.Exchange == "" {
+			as := driver.Channel{Exchange: ch.Queue, Ordered: ordered}
+			lookups = append(lookups, lookup{
+				topic, as,
+				client.Permanent("channel %s: topic %s exists, so %s is an exchange: "+
+					"its queues are named %s.NAME, and all of them %s", ch, e.join([]string{ch.Queue},
+					ordered),
+					as, ch.Queue, as),
+			})
+		} else {
+			as := driver.Channel{Queue: ch.Exchange, Ordered: ordered}
+			lookups = append(lookups, lookup{
+				queue, as,
+				client.Permanent("channel %s: queue %s exists, so %s is a one-to-one "+
+					"channel and %s cannot be an exchange", ch, e.join([]string{ch.Exchange}, ordered), as,
+					ExchangeOf(ch)),
+			})
+		}
+	}
+	errs := make([]error, len(lookups))
+	_ = client.Concurrently(len(lookups), len(lookups), func(i int) error {
+		there, err := lookups[i].there(ctx, lookups[i].as)
+		if errs[i] = err; there {
+			errs[i] = lookups[i].conflict
+		}
+		return nil // the first one is reported, not the one that is answered first
+	})
+	return cmp.Or(errs...)
+}
+
+// lookup asks whether something exists that excludes a channel.
+type lookup struct {
+	there    func(context.Context, driver.Channel) (bool, error)
+	as       driver.Channel
+	conflict error // if it exists
+}
+
+func disagree(ch, other driver.Channel, kind, name string) error {
+	return client.Permanent("channel %s: %s %s exists, so the channel is %s, but Ordered is %v: a channel "+
+		"is ordered or not, and all its producers and consumers have to use the same setting",
+		ch, kind, name, kindOfQueue(other.Ordered), ch.Ordered)
 }

@@ -46,10 +46,7 @@ func (ts *Topics) Subscription(ctx context.Context, t *Topic, queueARN string) (
 			return aws.ToString(s.SubscriptionArn), nil
 		}
 	}
-	return "", &driver.Error{
-		Class: driver.NotFound,
-		Err:   fmt.Errorf("topic %s has no subscription of %s", t.Name, queueARN),
-	}
+	return "", client.NotFound("topic %s has no subscription of %s", t.Name, queueARN)
 }
 
 // subscribed returns the queues that are named as queues of an exchange and are subscribed to its topic.

@@ -233,8 +233,7 @@ func (r *reader) countsAny(ctx context.Context, region, namespace string) error 
 			Namespace: &namespace, MetricName: &metric, RecentlyActive: recent,
 		}, inRegion(region))
 		if err != nil {
-			return fmt.Errorf("list the metrics of %s: %w", namespace,
-				client.Failed(err, "cloudwatch:ListMetrics"))
+			return fmt.Errorf("list the metrics of %s: %w", namespace, client.Failed(err, "cloudwatch:ListMetrics"))
 		}
 		if len(out.Metrics) > 0 && recent != "" && r.to.Sub(r.from) >= lists {
 			return nil
@@ -258,9 +257,9 @@ func (r *reader) countsAny(ctx context.Context, region, namespace string) error 
 			}
 		}
 	}
-	return &driver.Error{Class: driver.NotFound, Err: fmt.Errorf("CloudWatch has counted nothing of %s in region %s "+
+	return client.NotFound("CloudWatch has counted nothing of %s in region %s "+
 		"since %s: nothing was called in this time, or CloudWatch is not that of the queues", namespace,
-		cmp.Or(region, r.e.Clients.Region), r.from.Format(time.RFC3339))}
+		cmp.Or(region, r.e.Clients.Region), r.from.Format(time.RFC3339))
 }
 
 // oldest is the age of a queue's oldest message. CloudWatch has an age only while there is a message that it counts for
@@ -272,8 +271,8 @@ func oldest(age, visible *metricAnswer) (r driver.Reading[time.Duration]) {
 	case visible.err != nil:
 		r.Err = visible.err
 	case len(visible.values) == 0:
-		r.Err = &driver.Error{Class: driver.NotFound, Err: fmt.Errorf("CloudWatch has not counted the queue within "+
-			"the last %v: it is not used, or was not for long", wakes)}
+		r.Err = client.NotFound("CloudWatch has not counted the queue within "+
+			"the last %v: it is not used, or was not for long", wakes)
 	case len(age.values) > 0 && !age.times[0].Before(visible.times[0]):
 		r.Value = time.Duration(age.values[0]) * time.Second
 	}

@@ -86,8 +86,7 @@ func named(ctx context.Context, e *estate.Estate) (all []driver.ChannelInfo, err
 	for queues.HasMorePages() {
 		page, err := queues.NextPage(ctx)
 		if err != nil {
-			return nil, fmt.Errorf("list the queues: %w",
-				client.Failed(err, "tag:GetResources or sqs:ListQueues"))
+			return nil, fmt.Errorf("list the queues: %w", client.Failed(err, "tag:GetResources or sqs:ListQueues"))
 		}
 		for _, url := range page.QueueUrls {
 			if _, ok := e.ChannelOfQueue(estate.NameIn(url)); ok {
@@ -99,8 +98,7 @@ func named(ctx context.Context, e *estate.Estate) (all []driver.ChannelInfo, err
 	for topics.HasMorePages() {
 		page, err := topics.NextPage(ctx)
 		if err != nil {
-			return nil, fmt.Errorf("list the topics: %w",
-				client.Failed(err, "tag:GetResources or sns:ListTopics"))
+			return nil, fmt.Errorf("list the topics: %w", client.Failed(err, "tag:GetResources or sns:ListTopics"))
 		}
 		for _, t := range page.Topics {
 			if a, ok := estate.ParseARN(aws.ToString(t.TopicArn)); ok {

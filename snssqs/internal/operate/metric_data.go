@@ -116,8 +116,8 @@ func addPage(answers []metricAnswer, page *cloudwatch.GetMetricDataOutput) error
 		a.status = r.StatusCode
 	}
 	if len(page.Messages) > 0 {
-		return &driver.Error{Class: driver.Transient, Err: fmt.Errorf("read metrics: the answer may not be complete: "+
-			"%s: %s", aws.ToString(page.Messages[0].Code), aws.ToString(page.Messages[0].Value))}
+		return client.Transient("read metrics: the answer may not be complete: "+
+			"%s: %s", aws.ToString(page.Messages[0].Code), aws.ToString(page.Messages[0].Value))
 	}
 	return nil
 }

@@ -51,8 +51,8 @@ func SetPaused(ctx context.Context, e *estate.Estate, ch driver.Channel, on, dry
 			return true, nil
 		}
 	}
-	return true, &driver.Error{Class: driver.Transient, Err: fmt.Errorf("queue %s: its policy was changed by another "+
-		"program after each of %d writes: stop that program, or try again", q.Name, pauseTries)}
+	return true, client.Transient("queue %s: its policy was changed by another "+
+		"program after each of %d writes: stop that program, or try again", q.Name, pauseTries)
 }
 
 // writePause writes the policy of a queue that was just read, with or without the statement.
@@ -64,8 +64,7 @@ func writePause(ctx context.Context, e *estate.Estate, q *estate.Queue, on bool)
 	if _, err := e.Clients.SQS.SetQueueAttributes(ctx, &sqs.SetQueueAttributesInput{
 		QueueUrl: &q.URL, Attributes: map[string]string{string(types.QueueAttributeNamePolicy): policy},
 	}); err != nil {
-		return fmt.Errorf("queue %s: set its policy: %w", q.Name,
-			client.Failed(err, "sqs:SetQueueAttributes"))
+		return fmt.Errorf("queue %s: set its policy: %w", q.Name, client.Failed(err, "sqs:SetQueueAttributes"))
 	}
 	return nil
 }
@@ -80,8 +79,8 @@ func readBack(ctx context.Context, e *estate.Estate, q *estate.Queue, before str
 			return nil
 		}
 		if time.Since(since) > spreads {
-			return &driver.Error{Class: driver.Transient, Err: fmt.Errorf("queue %s: its policy was written, and is "+
-				"still the old one after %v: look at it later, and try again unless it has changed", q.Name, spreads)}
+			return client.Transient("queue %s: its policy was written, and is "+
+				"still the old one after %v: look at it later, and try again unless it has changed", q.Name, spreads)
 		}
 		if err := backoff.Sleep(ctx, time.Second); err != nil {
 			return err

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -57,9 +56,7 @@ func Peek(ctx context.Context, e *estate.Estate, store driver.Store, ch driver.C
 		return nil, err
 	}
 	if from.ID != "" && !p.begun {
-		return nil, &driver.Error{
-			Class: driver.NotFound, Err: fmt.Errorf("channel %s has no message %s", ch, from.ID),
-		}
+		return nil, client.NotFound("channel %s has no message %s", ch, from.ID)
 	}
 	return p.found, nil
 }
@@ -172,12 +169,12 @@ func (p *peek) list(ctx context.Context, after string) (some page, err error) {
 	}
 	answer, err := p.http.Do(req)
 	if err != nil {
-		return some, &driver.Error{Class: driver.Transient, Err: fmt.Errorf("read %s: %w", p.page, err)}
+		return some, client.Transient("read %s: %w", p.page, err)
 	}
 	defer func() { _ = answer.Body.Close() }() // it is read, or not wanted
 	switch {
 	case answer.StatusCode >= http.StatusInternalServerError:
-		return some, &driver.Error{Class: driver.Transient, Err: fmt.Errorf("read %s: %s", p.page, answer.Status)}
+		return some, client.Transient("read %s: %s", p.page, answer.Status)
 	case answer.StatusCode != http.StatusOK:
 		return some, cannotPeek()
 	}

@@ -2,12 +2,15 @@ package operate
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sns"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/snssqs/internal/client"
@@ -57,8 +60,7 @@ func removeQueue(ctx context.Context, e *estate.Estate, ch driver.Channel, dry b
 	if subscription != "" {
 		if _, err := e.Clients.SNS.Unsubscribe(ctx, &sns.UnsubscribeInput{SubscriptionArn: &subscription},
 			t.At()); err != nil {
-			return r, fmt.Errorf("delete subscription %s: %w", subscription,
-				client.Failed(err, "sns:Unsubscribe"))
+			return r, fmt.Errorf("delete subscription %s: %w", subscription, client.Failed(err, "sns:Unsubscribe"))
 		}
 	}
 	if _, err := e.Clients.SQS.DeleteQueue(ctx, &sqs.DeleteQueueInput{QueueUrl: &q.URL}); err != nil {
@@ -115,4 +117,51 @@ func removeTopic(ctx context.Context, e *estate.Estate, ch driver.Channel, dry b
 		return r, fmt.Errorf("delete topic %s: %w", t.Name, client.Failed(err, "sns:DeleteTopic"))
 	}
 	return r, nil
+}
+
+// purgeEvery is how long SQS refuses another purge of a queue.
+const purgeEvery = time.Minute
+
+// Purge deletes the messages of a queue; dry: it only counts them.
+func Purge(ctx context.Context, e *estate.Estate, ch driver.Channel, dry bool) (p driver.Purged, err error) {
+	if err := e.Clients.Open(); err != nil {
+		return p, err
+	}
+	if ch.Queue == "" {
+		return p, client.Permanent("channel %s: an exchange holds no messages: purge its queues", ch)
+	}
+	q, err := e.Queues.Of(ctx, ch)
+	if err != nil {
+		return p, err
+	}
+	depth, err := q.Depth()
+	if p.Messages = depth.All(); err != nil || dry {
+		return p, err
+	}
+	_, err = e.Clients.SQS.PurgeQueue(ctx, &sqs.PurgeQueueInput{QueueUrl: &q.URL}, q.At())
+	var busy *types.PurgeQueueInProgress
+	if errors.As(err, &busy) {
+		return p, &driver.Error{Class: driver.Throttled, After: purgeEvery, Err: fmt.Errorf("queue %s: an earlier "+
+			"purge began less than %v ago, and deletes only what was sent before it: try again in at most %v: %w", q.Name,
+			purgeEvery, purgeEvery, err)}
+	}
+	if err != nil {
+		return p, fmt.Errorf("purge queue %s: %w", q.Name, client.Failed(err, "sqs:PurgeQueue"))
+	}
+	return p, nil
+}
+
+// Inspect counts a channel's messages, as SQS does: approximately.
+func Inspect(ctx context.Context, e *estate.Estate, ch driver.Channel) (driver.Depth, error) {
+	if err := e.Clients.Open(); err != nil {
+		return driver.Depth{}, err
+	}
+	if ch.Queue == "" {
+		return driver.Depth{}, client.Permanent("channel %s: an exchange holds no messages: inspect its queues", ch)
+	}
+	q, err := e.Queues.Of(ctx, ch)
+	if err != nil {
+		return driver.Depth{}, err
+	}
+	return q.Depth()
 }

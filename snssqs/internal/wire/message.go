@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"crypto/md5"
+	"encoding/hex"
 	"maps"
 	"slices"
 	"strings"
@@ -91,4 +93,23 @@ func (m *Message) Settleable(i int, op string, a *client.Batch) bool {
 	a.Fail(i, client.Permanent("%s message %s: the service gave no receipt handle for it, so it is delivered again "+
 		"when its lease ends", op, aws.ToString(m.MessageId)))
 	return false
+}
+
+// CheckMD5 returns an error for a message that the service received with another body than the one that was sent. If it
+// returned no MD5, there is none. Godwit checks the MD5 itself, because the SDK's check fails the whole batch, and
+// panics
+// if an answer has no id.
+func CheckMD5(id string, body, told *string) error {
+	if body == nil || told == nil {
+		return nil
+	}
+	sum := md5.Sum([]byte(*body))
+	var digits [2 * md5.Size]byte
+	hex.Encode(digits[:], sum[:])
+	if string(digits[:]) == *told {
+		return nil
+	}
+	return client.Transient(
+		"message %s: the MD5 of the body that the service received differs from that of the body sent; it is sent again", id,
+	)
 }
