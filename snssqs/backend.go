@@ -40,9 +40,7 @@ func Open(ctx context.Context, o *Options) (*Backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	clients, err := client.Connect(ctx, client.Given{
-		AWS: opts.AWS, SQS: opts.SQS, SNS: opts.SNS, Transport: opts.Transport,
-	})
+	clients, err := client.Connect(ctx, opts.AWS, opts.SQS, opts.SNS, opts.Transport)
 	if err != nil {
 		return nil, err
 	}

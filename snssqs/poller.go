@@ -101,7 +101,7 @@ func (p *poller) attempt(ctx context.Context, in *sqs.ReceiveMessageInput) (*sqs
 	switch {
 	case err == nil:
 	// The id is not valid any more, because a message of its receive was settled.
-	case again && ctx.Err() == nil && !driver.ClassOf(client.Classify(err)).Passing():
+	case again && !client.Over(ctx) && !driver.ClassOf(client.Classify(err)).Passing():
 		return p.attempt(ctx, in)
 	case driver.ClassOf(client.Classify(err)) == driver.Transient:
 		p.attempts.failed(at)

@@ -196,7 +196,7 @@ func (r *received) Receive(ctx context.Context, ask driver.Ask, into []driver.De
 			return into, err
 		}
 	}
-	if len(into) > 0 || ctx.Err() != nil {
+	if len(into) > 0 || client.Over(ctx) {
 		return into, nil
 	}
 	timer := time.NewTimer(receivedPoll)
@@ -214,7 +214,7 @@ func (r *received) take(ctx context.Context) (i int, ok bool) {
 	r.r.mu.Lock()
 	defer r.r.mu.Unlock()
 	i = r.r.next
-	if i == len(r.r.entries) || ctx.Err() != nil || r.in.life.Err() != nil {
+	if i == len(r.r.entries) || client.Over(ctx) || client.Over(r.in.life) {
 		return 0, false
 	}
 	r.r.next++

@@ -128,7 +128,7 @@ func (r *receiver) watch() {
 	}
 	r.watching.Go(func() {
 		for backoff.Sleep(r.life, estate.CheckEvery) == nil {
-			if err := r.provisioner.Check(r.life, spec, r.queue); err != nil && r.life.Err() == nil {
+			if err := r.provisioner.Check(r.life, spec, r.queue); err != nil && !client.Over(r.life) {
 				r.log.Warn("checking the subscription failed; the check will be repeated", "channel", r.From.String(),
 					"error", err, "in", estate.CheckEvery)
 			}
@@ -163,7 +163,7 @@ func (r *receiver) Receive(ctx context.Context, ask driver.Ask, into []driver.De
 	if r.closed.Load() {
 		return into, fmt.Errorf("the receiver of %s is %w", r.From, driver.ErrClosed)
 	}
-	if ctx.Err() != nil {
+	if client.Over(ctx) {
 		return into, nil
 	}
 	if err := r.Signatures.Ready(ctx); err != nil {
@@ -180,7 +180,7 @@ func (r *receiver) Receive(ctx context.Context, ask driver.Ask, into []driver.De
 	asked := time.Now()
 	out, err := r.polls.poll(ctx, in)
 	if err != nil {
-		if ctx.Err() != nil || r.closed.Load() {
+		if client.Over(ctx) || r.closed.Load() {
 			return into, nil // the poll was canceled, and no message came
 		}
 		return into, r.denied(ctx, client.Failed(err, "sqs:ReceiveMessage"))
@@ -298,3 +298,22 @@ func (r *receiver) As(h driver.Handle, to any) bool {
 	}
 	return true
 }
+
+// Message is what SQS and SNS delivered beside the fields of a delivery. Pass a *Message to godwit.Delivery.As to get
+// it. The maps are copies.
+type Message struct {
+	Queue string // its name
+	// Attributes are the system attributes: SenderId, ApproximateFirstReceiveTimestamp, SequenceNumber, AWSTraceHeader
+	// and others.
+	Attributes map[string]string
+	// MessageAttributes are the attributes with their types, also those of Godwit.
+	MessageAttributes map[string]types.MessageAttributeValue
+	// Topic is the ARN of the SNS topic, Subject is what its publisher set, and Published is when SNS accepted the
+	// message. They are known only if it came in SNS's own JSON, from a topic that the channel trusts: a subscription
+	// with raw delivery, as Godwit makes them, does not pass them on.
+	Topic, Subject string
+	Published      time.Time
+}
+
+// TraceHeader is the trace header of AWS X-Ray that the message has; "": it has none.
+func (m *Message) TraceHeader() string { return m.Attributes[wire.TraceHeader] }

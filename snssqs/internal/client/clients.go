@@ -36,32 +36,28 @@ type Clients struct {
 	closed atomic.Bool
 }
 
-// Given is what the caller supplies; a zero field is created, or taken from the environment.
-type Given struct {
-	AWS       *aws.Config
-	SQS       *sqs.Client
-	SNS       *sns.Client
-	Transport http.RoundTripper
-}
-
-// Connect creates the clients that the caller did not supply, and sets deadlines for all of them. It makes no request.
-func Connect(ctx context.Context, g Given) (*Clients, error) {
-	conf, err := awsConfig(ctx, g)
+// Connect creates the clients that the caller did not supply (nil), and sets deadlines for all of them. It makes no
+// request.
+func Connect(ctx context.Context, given *aws.Config, givenSQS *sqs.Client, givenSNS *sns.Client,
+	transport http.RoundTripper) (
+	*Clients, error,
+) {
+	conf, err := awsConfig(ctx, given, givenSQS, givenSNS)
 	if err != nil {
 		return nil, err
 	}
-	polls, work := newPools(g.Transport)
+	polls, work := newPools(transport)
 	conf.APIOptions = append(slices.Clip(conf.APIOptions), deadlines)
 	c := &Clients{Region: conf.Region, HTTP: work, polls: polls}
-	if g.SQS != nil {
-		c.SQS = sqs.New(g.SQS.Options(), func(o *sqs.Options) { o.APIOptions = append(o.APIOptions, deadlines) })
+	if givenSQS != nil {
+		c.SQS = sqs.New(givenSQS.Options(), func(o *sqs.Options) { o.APIOptions = append(o.APIOptions, deadlines) })
 		c.Polls = c.SQS
 	} else {
 		c.SQS = sqs.NewFromConfig(conf, func(o *sqs.Options) { o.HTTPClient = work })
 		c.Polls = sqs.NewFromConfig(conf, func(o *sqs.Options) { o.HTTPClient = polls })
 	}
-	if g.SNS != nil {
-		c.SNS = sns.New(g.SNS.Options(), func(o *sns.Options) { o.APIOptions = append(o.APIOptions, deadlines) })
+	if givenSNS != nil {
+		c.SNS = sns.New(givenSNS.Options(), func(o *sns.Options) { o.APIOptions = append(o.APIOptions, deadlines) })
 	} else {
 		c.SNS = sns.NewFromConfig(conf, func(o *sns.Options) { o.HTTPClient = work })
 	}
@@ -73,12 +69,12 @@ func Connect(ctx context.Context, g Given) (*Clients, error) {
 
 // awsConfig returns the configuration for the clients that the caller did not supply. If the caller supplied SQS and
 // SNS, it is that of the SNS client, because the account must be the one that the topics belong to.
-func awsConfig(ctx context.Context, g Given) (aws.Config, error) {
+func awsConfig(ctx context.Context, given *aws.Config, givenSQS *sqs.Client, givenSNS *sns.Client) (aws.Config, error) {
 	switch {
-	case g.AWS != nil:
-		return *g.AWS, nil
-	case g.SNS != nil && g.SQS != nil:
-		so := g.SNS.Options()
+	case given != nil:
+		return *given, nil
+	case givenSNS != nil && givenSQS != nil:
+		so := givenSNS.Options()
 		conf := aws.Config{Region: so.Region, Credentials: so.Credentials}
 		if so.BaseEndpoint != nil && !strings.Contains(*so.BaseEndpoint, ".amazonaws.com") {
 			conf.BaseEndpoint = so.BaseEndpoint // a local server has all services at one address

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -115,3 +116,6 @@ func Ignore(err error, class driver.Class) error {
 	}
 	return err
 }
+
+// Over reports whether the caller, and not the service, ended a call.
+func Over(ctx context.Context) bool { return ctx.Err() != nil }

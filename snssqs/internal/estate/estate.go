@@ -29,7 +29,7 @@ type Config struct {
 // New makes no request.
 func New(c Config) *Estate {
 	names := &Names{namespace: namespace(c.Namespace), Mappings: c.Mappings, form: c.Form, envelopes: c.EnvelopesFrom}
-	id := &Account{region: c.Clients.Region, sts: c.Clients.STS}
+	id := &Account{region: c.Clients.Region, sts: c.Clients.STS, turn: make(chan struct{}, 1)}
 	return &Estate{
 		Names: names, Clients: c.Clients, Account: id,
 		Queues: &Queues{Names: names, sqs: c.Clients.SQS, found: map[driver.Channel]*Queue{}},

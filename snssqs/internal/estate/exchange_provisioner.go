@@ -28,7 +28,7 @@ func (p *Provisioner) ensureTopic(ctx context.Context, s driver.ChannelSpec) (t 
 	}
 	if s.Owner && s.Again {
 		id, err := p.Account.WhoAmI(ctx)
-		return &Topic{Name: name, ARN: id.ARN("sns", name)}, false, err
+		return &Topic{Name: name, ARN: id.Beside("sns", name)}, false, err
 	}
 	if t, err = p.makeTopic(ctx, s, name); err != nil {
 		return nil, false, err

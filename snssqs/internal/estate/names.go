@@ -151,7 +151,7 @@ func (n *Names) exchangeTopic(ch driver.Channel, resourceARN string) (string, bo
 // besideARN is the ARN of a topic in the account and region of another resource.
 func besideARN(resourceARN, topic string) (string, bool) {
 	at, ok := ParseARN(resourceARN)
-	return Identity{partition: at.partition, Region: at.Region, Account: at.Account}.ARN("sns", topic), ok
+	return at.Beside("sns", topic), ok
 }
 
 // Address is the name of a channel in metrics and traces.

@@ -25,7 +25,7 @@ const (
 type Planner struct {
 	*Estate
 	store driver.Store // of large bodies; nil: there is none
-	id    Identity
+	id    ARN
 	// topics are the topics of the exchanges, read before the queues; nil: it does not exist.
 	topics map[driver.Channel]*plannedTopic
 }
@@ -125,7 +125,7 @@ func (p Planner) withSubscription(all []driver.Difference, s driver.ChannelSpec,
 	}
 	name, _ := p.QueueName(s.Channel) // Legal has checked it
 	return append(all, driver.Difference{
-		Channel: s.Channel, Resource: aSubscription, Name: p.id.ARN("sqs", name), Note: slowly,
+		Channel: s.Channel, Resource: aSubscription, Name: p.id.Beside("sqs", name), Note: slowly,
 	})
 }
 
@@ -220,7 +220,7 @@ func (p Planner) redrive(s driver.ChannelSpec, q, dead *Queue) []driver.Differen
 	arn := ""
 	if !s.NoDeadLetters {
 		name, _ := p.QueueName(DeadLettersOf(s.Channel)) // Legal has checked it
-		arn = p.id.ARN("sqs", name)
+		arn = p.id.Beside("sqs", name)
 	}
 	if dead != nil {
 		arn = dead.ARN()

@@ -108,7 +108,7 @@ func (p Planner) topicARN(ch driver.Channel, t *plannedTopic) (string, error) {
 		return t.ARN, nil
 	}
 	name, err := p.TopicName(ch)
-	return p.id.ARN("sns", name), err
+	return p.id.Beside("sns", name), err
 }
 
 // subscription returns how the subscription of a queue differs.

@@ -91,6 +91,7 @@ func pauseOf(queueARN string) statement {
 	}
 }
 
+// PolicyWithPause is the policy of the queue with or without the statement of a pause.
 func (q *Queue) PolicyWithPause(on bool) (string, error) {
 	if q.Policy() == "" {
 		return MergePolicy("", pauseOf(q.ARN())) // without a policy there is nothing to remove

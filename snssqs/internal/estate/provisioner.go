@@ -238,7 +238,7 @@ func (p *Provisioner) permit(ctx context.Context, wanted map[string]string, name
 	if err != nil {
 		return err
 	}
-	arn := id.ARN("sqs", name)
+	arn := id.Beside("sqs", name)
 	policy, err := MergePolicy("", tlsOnly("sqs:*", arn), fromTopic(arn, t.ARN))
 	wanted[string(types.QueueAttributeNamePolicy)] = policy
 	return err

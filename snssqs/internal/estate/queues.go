@@ -370,6 +370,9 @@ func (qs *Queues) TagsOf(ctx context.Context, q *Queue) (map[string]string, erro
 	if err != nil {
 		return nil, fmt.Errorf("queue %s: %w", q.Name, client.Failed(err, "sqs:ListQueueTags"))
 	}
+	if out.Tags == nil {
+		return map[string]string{}, nil
+	}
 	return out.Tags, nil
 }
 

@@ -51,7 +51,7 @@ func (ts *Topics) Named(ctx context.Context, name string) (*Topic, error) {
 	if err != nil {
 		return nil, err
 	}
-	return ts.load(ctx, &Topic{Name: name, ARN: id.ARN("sns", name)})
+	return ts.load(ctx, &Topic{Name: name, ARN: id.Beside("sns", name)})
 }
 
 func (ts *Topics) load(ctx context.Context, t *Topic) (*Topic, error) {
@@ -71,7 +71,7 @@ func (ts *Topics) Mapped(ctx context.Context, r Mapping) (*Topic, error) {
 		return t, nil
 	}
 	id, err := ts.account.WhoAmI(ctx)
-	t.ARN = id.ARN("sns", r.Topic)
+	t.ARN = id.Beside("sns", r.Topic)
 	return t, err
 }
 

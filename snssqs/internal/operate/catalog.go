@@ -110,48 +110,26 @@ func named(ctx context.Context, e *estate.Estate) (all []driver.ChannelInfo, err
 	}
 	found := make([]driver.ChannelInfo, len(arns))
 	err = client.Concurrently(len(arns), looksAtOnce, func(i int) error {
-		var tags map[string]string
+		var tags map[string]string // nil: reading them is denied
 		var err error
 		if urls[i] == "" {
-			tags, err = topicTags(ctx, e, arns[i])
+			tags, err = e.Topics.TagsOf(ctx, &estate.Topic{Name: arns[i], ARN: arns[i]})
 		} else {
-			arns[i], tags, err = queueTags(ctx, e, urls[i])
+			q := &estate.Queue{Name: estate.NameIn(urls[i]), URL: urls[i]}
+			if err = e.Queues.Load(ctx, q); err != nil {
+				return client.Ignore(err, driver.NotFound) // it was deleted meanwhile
+			}
+			arns[i] = q.ARN()
+			tags, err = e.Queues.TagsOf(ctx, q)
 		}
-		if err == nil {
+		if err = client.Ignore(err, driver.Denied); err == nil {
 			if c, ok := e.Listed(arns[i], tags); ok {
 				found[i] = c
 			}
 		}
-		return client.Ignore(err, driver.NotFound) // it was deleted meanwhile
+		return client.Ignore(err, driver.NotFound)
 	})
 	return found, err
-}
-
-// queueTags returns the ARN and the tags of a queue; nil: reading the tags is denied.
-func queueTags(ctx context.Context, e *estate.Estate, url string) (arn string, tags map[string]string, err error) {
-	q := &estate.Queue{Name: estate.NameIn(url), URL: url}
-	if err := e.Queues.Load(ctx, q); err != nil {
-		return "", nil, err
-	}
-	tags, err = e.Queues.TagsOf(ctx, q)
-	if err != nil {
-		return q.ARN(), nil, client.Ignore(err, driver.Denied)
-	}
-	return q.ARN(), known(tags), nil
-}
-
-// topicTags returns the tags of a topic; nil: reading them is denied.
-func topicTags(ctx context.Context, e *estate.Estate, arn string) (map[string]string, error) {
-	tags, err := e.Topics.TagsOf(ctx, &estate.Topic{Name: arn, ARN: arn})
-	return tags, client.Ignore(err, driver.Denied)
-}
-
-// known returns tags that were read, even if there are none.
-func known(tags map[string]string) map[string]string {
-	if tags == nil {
-		return map[string]string{}
-	}
-	return tags
 }
 
 // mappedChannels lists the channels of Options.Names that exist.

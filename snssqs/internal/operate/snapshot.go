@@ -169,7 +169,7 @@ func here(ctx context.Context, e *estate.Estate, s *snapshot) error {
 	if err != nil {
 		return client.Permanent("restore: %w", err)
 	}
-	if at := id.ARN(service, want); at != s.ARN || want != s.Name {
+	if at := id.Beside(service, want); at != s.ARN || want != s.Name {
 		return client.Permanent("restore: the snapshot is of %s, and channel %s is %s here: use the account, the region and the "+
 			"namespace of the snapshot", s.ARN, s.Channel, at)
 	}

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// notification is SNS's JSON for a message without raw delivery.
-type notification struct {
+// Notification is SNS's JSON for a message without raw delivery.
+type Notification struct {
 	Publication
 	Type              string
 	MessageID         string `json:"MessageId"`
@@ -24,7 +24,7 @@ type Publication struct {
 	Timestamp string  // when SNS accepted it
 }
 
-func Parse(body string) (n notification, ok bool) {
+func Parse(body string) (n Notification, ok bool) {
 	if !strings.HasPrefix(body, "{") || !strings.Contains(body, `"TopicArn"`) {
 		return n, false
 	}
@@ -40,7 +40,7 @@ func LooksWrapped(body string) bool {
 }
 
 // signed is the text that SNS signs.
-func (n *notification) signed() string {
+func (n *Notification) signed() string {
 	fields := []string{"Message", n.Message, "MessageId", n.MessageID}
 	if n.Subject != nil {
 		fields = append(fields, "Subject", *n.Subject)

@@ -45,6 +45,7 @@ type Signatures struct {
 	unread string                    // the address of one that is needed, and could not be read; "": there is none
 }
 
+// NewSignatures reads certificates with an HTTP client. The endpoint is that of SNS; nil: AWS's.
 func NewSignatures(client *http.Client, endpoint *string) *Signatures {
 	s := &Signatures{client: client, keys: map[string]*rsa.PublicKey{}}
 	if at := aws.ToString(endpoint); at != "" && !strings.Contains(at, ".amazonaws.com") {
@@ -61,7 +62,7 @@ func (e *UncheckedError) Error() string { return e.err.Error() }
 func (e *UncheckedError) Unwrap() error { return &driver.Error{Class: driver.Transient, Err: e.err} }
 
 // Check refuses a message whose signature is not that of SNS. A nil signatures checks nothing.
-func (s *Signatures) Check(ctx context.Context, n *notification) error {
+func (s *Signatures) Check(ctx context.Context, n *Notification) error {
 	if s == nil {
 		return nil
 	}

@@ -13,6 +13,7 @@ const AnyTopic = "*"
 // can write such JSON: the topic is only what it says.
 type Topics []string
 
+// Includes reports whether a topic is one of them.
 func (t Topics) Includes(topicARN string) bool {
 	return slices.ContainsFunc(t, func(pattern string) bool { return like(pattern, topicARN) })
 }

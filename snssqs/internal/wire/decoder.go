@@ -206,6 +206,7 @@ func origin(from driver.Channel, env envelope.Envelope, d *driver.Delivery, move
 	return o
 }
 
+// Number is a number of the service.
 func Number(s string) int64 {
 	n, err := strconv.ParseInt(s, 10, 64)
 	if err != nil {
