@@ -3,6 +3,7 @@ package snssqs
 import (
 	"context"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/godwitmq/godwit/driver"
@@ -22,7 +23,8 @@ type Backend struct {
 	large       apart
 	signatures  *trust.Signatures // nil: they are not checked
 	warned      estate.Warned     // channels with JSON that was not opened
-	handed      handedLedgers
+	// handed has a *ledger of the messages that other programs delete, by the queue's URL. It outlives a batch.
+	handed      sync.Map
 	log         *slog.Logger
 	cancelPolls bool
 }

@@ -92,7 +92,8 @@ func (r *Received) Receiver(ctx context.Context, from driver.Channel, o driver.R
 		return nil, client.Permanent("the messages are of queue %s, and channel %s has queue %s: name the channel and the "+
 			"namespace of the queue from which the messages come", r.queueARN, from, arn)
 	}
-	in, err := newReceiver(ctx, r.b, from, o, q, r.b.handed.of(q.URL))
+	finished, _ := r.b.handed.LoadOrStore(q.URL, &ledger{})
+	in, err := newReceiver(ctx, r.b, from, o, q, finished.(*ledger))
 	if err != nil {
 		return nil, err
 	}
@@ -106,24 +107,6 @@ func (r *Received) Receiver(ctx context.Context, from driver.Channel, o driver.R
 	}
 	r.opened = true
 	return &received{r, in, min(visible, oldestReceived)}, nil
-}
-
-// handedLedgers are the ledgers of messages that other programs delete, by the queue's URL. They outlive a batch.
-type handedLedgers struct {
-	mu  sync.Mutex
-	all map[string]*ledger
-}
-
-func (h *handedLedgers) of(url string) *ledger {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.all == nil {
-		h.all = map[string]*ledger{}
-	}
-	if h.all[url] == nil {
-		h.all[url] = &ledger{}
-	}
-	return h.all[url]
 }
 
 // Close does nothing: the Backend stays open.
@@ -257,20 +240,15 @@ func (r *received) Finish(h driver.Handle) {
 // visibility could not be changed becomes visible when its timeout ends.
 func (r *received) Settle(ctx context.Context, batch []driver.Settlement) error {
 	err := r.in.Settle(ctx, batch)
-	errs := map[int]error{}
-	which := make([]int, len(batch))
-	for i := range which {
-		which[i] = i
-	}
-	client.Collect(errs, which, err)
 	r.r.mu.Lock()
 	defer r.r.mu.Unlock()
 	for i := range batch {
+		failed := client.EntryErr(err, i)
 		state := receivedFailed
-		if errs[i] == nil && (batch[i].Action == driver.Done || batch[i].Action == driver.Reject) {
+		if failed == nil && (batch[i].Action == driver.Done || batch[i].Action == driver.Reject) {
 			state = receivedFinished
 		}
-		if errs[i] == nil || !driver.ClassOf(errs[i]).Passing() { // otherwise the core repeats it
+		if failed == nil || !driver.ClassOf(failed).Passing() { // otherwise the core repeats it
 			r.r.end(r.r.at[batch[i].Handle.Ref.(*wire.Message)], state)
 		}
 	}

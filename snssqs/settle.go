@@ -170,21 +170,20 @@ func (r *receiver) discard(all []discarded) {
 	if len(all) == 0 {
 		return
 	}
-	ms, which := make([]*wire.Message, len(all)), make([]int, len(all))
+	ms := make([]*wire.Message, len(all))
 	for i := range all {
-		ms[i], which[i] = all[i].Message, i
+		ms[i] = all[i].Message
 	}
-	errs := map[int]error{}
 	// Not the caller's context: the messages were received, whatever has ended meanwhile.
-	client.Collect(errs, which, r.delete(context.Background(), ms))
+	err := r.delete(context.Background(), ms)
 	for _, why := range []driver.DiscardReason{driver.DiscardFiltered, driver.DiscardFinished} {
 		left, done := driver.Discarded{Reason: why}, driver.Discarded{Reason: why}
 		var gone []driver.Location
 		for i, d := range all {
 			switch {
 			case d.reason != why:
-			case errs[i] != nil:
-				left.IDs, left.Err = append(left.IDs, aws.ToString(d.MessageId)), errs[i]
+			case client.EntryErr(err, i) != nil:
+				left.IDs, left.Err = append(left.IDs, aws.ToString(d.MessageId)), client.EntryErr(err, i)
 			default:
 				done.IDs = append(done.IDs, aws.ToString(d.MessageId))
 				gone = r.objects.of(d.Message, gone)

@@ -56,8 +56,8 @@ func mutants() []mutant {
 		}}},
 		{"ignore-batch-failures", []patch{{
 			"snssqs/internal/client/batch.go",
-			"\t\tcase entries.Errs[k] != nil:\n",
-			"\t\tcase entries.Errs[k] != nil && false:\n",
+			"\t\treturn entries.Errs[entry]\n",
+			"\t\treturn nil\n",
 		}}},
 		{"finish-deliveries-after-a-failed-one", []patch{{
 			"internal/engine/batch.go",
@@ -170,7 +170,7 @@ func mutants() []mutant {
 			"\t\tv := r.decide(it, cause, failed[len(its)-1-i])\n",
 		}}},
 		{"create-a-topic-without-subscriptions", []patch{{
-			"snssqs/internal/estate/exchange_provisioner.go",
+			"snssqs/internal/estate/exchange.go",
 			"\t\treturn p.subscribeAll(ctx, t, ExchangeOf(s.Channel))\n",
 			"\t\treturn nil\n",
 		}}},

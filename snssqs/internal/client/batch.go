@@ -83,19 +83,19 @@ func EntryID(i int) *string {
 
 // Collect assigns the answer to a request to the entries of the request.
 func Collect(errs map[int]error, which []int, err error) {
-	if err == nil {
-		return
-	}
-	var entries *driver.BatchError
-	partial := errors.As(err, &entries)
 	for k, i := range which {
-		switch {
-		case !partial:
-			errs[i] = err
-		case entries.Errs[k] != nil:
-			errs[i] = entries.Errs[k]
+		if one := EntryErr(err, k); one != nil {
+			errs[i] = one
 		}
 	}
+}
+
+// EntryErr is the error of an entry in the answer to a request; nil: there is none.
+func EntryErr(err error, entry int) error {
+	if entries := (*driver.BatchError)(nil); err != nil && errors.As(err, &entries) {
+		return entries.Errs[entry]
+	}
+	return err
 }
 
 // BatchError is a *driver.BatchError with the errors of entries; nil: there are none.

@@ -67,11 +67,9 @@ func compared(d driver.Difference, is, wanted map[string]string, same func(name,
 // comparedTags returns the tags that differ. Tags of others are left alone.
 func comparedTags(d driver.Difference, is, wanted map[string]string) (all []driver.Difference) {
 	d.Kind, d.Note = driver.DiffersValue, ""
-	for _, name := range slices.Sorted(maps.Keys(wanted)) {
-		if value, there := is[name]; !there || value != wanted[name] {
-			d.Attribute, d.From, d.To = "tag "+name, value, wanted[name]
-			all = append(all, d)
-		}
+	for _, name := range slices.Sorted(maps.Keys(differingTags(is, wanted))) {
+		d.Attribute, d.From, d.To = "tag "+name, is[name], wanted[name]
+		all = append(all, d)
 	}
 	return all
 }

@@ -24,17 +24,14 @@ type Provisioner struct {
 	log       *slog.Logger
 	differing Warned // channels with a warning about their settings
 
-	mu      sync.Mutex
-	ensured map[driver.Channel]*Queue             // that Ensure has found, for the sender that is opened next
-	specs   map[driver.Channel]driver.ChannelSpec // what consumers of this process asked for, by channel
+	ensured sync.Map // a *Queue by channel, that Ensure has found, for the sender that is opened next
+	specs   sync.Map // what consumers of this process asked for: a driver.ChannelSpec by channel
 }
 
 // NewProvisioner makes no request.
 func NewProvisioner(e *Estate, store driver.Store, log *slog.Logger) *Provisioner {
 	return &Provisioner{
 		Estate: e, Planner: Planner{Estate: e, store: store}, store: store, log: log,
-		ensured:   map[driver.Channel]*Queue{},
-		specs:     map[driver.Channel]driver.ChannelSpec{},
 		Exchanges: &Exchanges{topics: e.Topics, known: map[driver.Channel]*Exchange{}},
 	}
 }
@@ -128,9 +125,7 @@ func (p *Provisioner) ensureQueues(ctx context.Context, s driver.ChannelSpec) (e
 		return err
 	}
 	if !s.Owner {
-		p.mu.Lock()
-		p.ensured[s.Channel] = q
-		p.mu.Unlock()
+		p.ensured.Store(s.Channel, q)
 		return nil
 	}
 	if topology != "" {
@@ -261,17 +256,16 @@ func (p *Provisioner) ensureSubscription(ctx context.Context, s driver.ChannelSp
 // remember records what a consumer asked for, for the checks of its receiver.
 func (p *Provisioner) remember(s driver.ChannelSpec) {
 	s.Again = false
-	p.mu.Lock()
-	p.specs[s.Channel] = s
-	p.mu.Unlock()
+	p.specs.Store(s.Channel, s)
 }
 
 // specOf returns what a consumer of this process asked for.
 func (p *Provisioner) specOf(ch driver.Channel) (driver.ChannelSpec, bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	s, known := p.specs[ch]
-	return s, known
+	s, known := p.specs.Load(ch)
+	if !known {
+		return driver.ChannelSpec{}, false
+	}
+	return s.(driver.ChannelSpec), true
 }
 
 func (p *Provisioner) warnFewReceives(ch driver.Channel, q *Queue) {
@@ -296,12 +290,8 @@ func (p *Provisioner) warnDifferent(s driver.ChannelSpec, q *Queue) {
 
 // Ensured is the queue of a channel for a sender: the one that Ensure has just found, or that the service names.
 func (p *Provisioner) Ensured(ctx context.Context, ch driver.Channel) (*Queue, error) {
-	p.mu.Lock()
-	q := p.ensured[ch]
-	delete(p.ensured, ch)
-	p.mu.Unlock()
-	if q != nil {
-		return q, nil
+	if q, found := p.ensured.LoadAndDelete(ch); found {
+		return q.(*Queue), nil
 	}
 	return p.Queues.Of(ctx, ch)
 }
@@ -349,7 +339,7 @@ func (p *Provisioner) DeadLetters(ctx context.Context, of driver.Channel, q *Que
 	}
 	spec.Channel = DeadLettersOf(of)
 	if dead, _, err = p.ensureQueue(ctx, spec, t); err == nil {
-		p.Queues.keep(spec.Channel, dead)
+		p.Queues.found.Store(spec.Channel, dead)
 	}
 	return dead, err
 }
@@ -366,21 +356,10 @@ func (p *Provisioner) Opened(ch driver.Channel, q *Queue) {
 
 // Warned remembers the channels about which something was said once. The zero value is ready; it is safe for concurrent
 // use.
-type Warned struct {
-	mu   sync.Mutex
-	done map[driver.Channel]bool
-}
+type Warned struct{ said sync.Map }
 
 // First reports whether it is the first call for a channel.
-func (o *Warned) First(ch driver.Channel) bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.done[ch] {
-		return false
-	}
-	if o.done == nil {
-		o.done = map[driver.Channel]bool{}
-	}
-	o.done[ch] = true
-	return true
+func (w *Warned) First(ch driver.Channel) bool {
+	_, said := w.said.LoadOrStore(ch, true)
+	return !said
 }

@@ -23,10 +23,8 @@ import (
 // Queues finds, creates and changes the queues of channels.
 type Queues struct {
 	*Names
-	sqs *sqs.Client
-
-	mu    sync.Mutex
-	found map[driver.Channel]*Queue // by Known
+	sqs   *sqs.Client
+	found sync.Map // a *Queue by channel, for Known
 }
 
 // Of looks up the queue of a channel, by its name or by its mapping.
@@ -43,54 +41,35 @@ func (qs *Queues) Of(ctx context.Context, ch driver.Channel) (*Queue, error) {
 
 // Known is the same as Of, but asks the service only the first time.
 func (qs *Queues) Known(ctx context.Context, ch driver.Channel) (*Queue, error) {
-	qs.mu.Lock()
-	q := qs.found[ch]
-	qs.mu.Unlock()
-	if q != nil {
-		return q, nil
+	if q, found := qs.found.Load(ch); found {
+		return q.(*Queue), nil
 	}
 	q, err := qs.Of(ctx, ch)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		qs.found.Store(ch, q)
 	}
-	qs.keep(ch, q)
-	return q, nil
-}
-
-func (qs *Queues) keep(ch driver.Channel, q *Queue) {
-	qs.mu.Lock()
-	qs.found[ch] = q
-	qs.mu.Unlock()
+	return q, err
 }
 
 // Forget makes the next call of Known ask the service again, because the queue was found missing.
-func (qs *Queues) Forget(ch driver.Channel) {
-	qs.mu.Lock()
-	delete(qs.found, ch)
-	qs.mu.Unlock()
-}
+func (qs *Queues) Forget(ch driver.Channel) { qs.found.Delete(ch) }
 
 // Find looks up a queue and its attributes. The error for a queue that does not exist is of class NotFound.
 func (qs *Queues) Find(ctx context.Context, name string) (*Queue, error) {
-	url, err := qs.url(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	q := &Queue{Name: name, URL: url}
-	return q, qs.Load(ctx, q)
+	q, _, err := qs.findTagged(ctx, name, false)
+	return q, err
 }
 
 // findTagged is Find with the queue's tags, if they are wanted, which are read at the same time as its attributes.
 func (qs *Queues) findTagged(ctx context.Context, name string, wanted bool) (*Queue, map[string]string, error) {
-	if !wanted {
-		q, err := qs.Find(ctx, name)
-		return q, nil, err
-	}
 	url, err := qs.url(ctx, name)
 	if err != nil {
 		return nil, nil, err
 	}
 	q := &Queue{Name: name, URL: url}
+	if !wanted {
+		return q, nil, qs.Load(ctx, q)
+	}
 	var tags map[string]string
 	err = client.Concurrently(2, 2, func(i int) (err error) {
 		if i == 0 {

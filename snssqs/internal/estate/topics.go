@@ -25,18 +25,17 @@ type Topics struct {
 
 // Of looks up the topic of a channel's exchange. The error for one that does not exist is of class NotFound.
 func (ts *Topics) Of(ctx context.Context, ch driver.Channel) (*Topic, error) {
-	for _, name := range []driver.Channel{ch, ExchangeOf(ch)} {
-		if r, ok := ts.Mapping(name); ok && r.Topic != "" {
-			if fifo := Ordered(r.Topic); fifo != ch.Ordered {
-				return nil, client.Permanent("channel %s: topic %s is %s, and Ordered is %v", ch, r.Topic,
-					kindOfQueue(fifo), ch.Ordered)
-			}
-			t, err := ts.Mapped(ctx, r)
-			if err != nil {
-				return nil, err
-			}
-			return ts.load(ctx, t)
+	if r, ok := ts.topicMapping(ch); ok {
+		if fifo := Ordered(r.Topic); fifo != ch.Ordered {
+			return nil, client.Permanent("channel %s: topic %s is %s, and Ordered is %v", ch, r.Topic,
+				kindOfQueue(fifo),
+				ch.Ordered)
 		}
+		t, err := ts.Mapped(ctx, r)
+		if err != nil {
+			return nil, err
+		}
+		return ts.load(ctx, t)
 	}
 	name, err := ts.TopicName(ch)
 	if err != nil {
@@ -91,11 +90,7 @@ func (ts *Topics) SetTags(ctx context.Context, t *Topic, is, wanted map[string]s
 	if len(differ) == 0 {
 		return nil
 	}
-	in := &sns.TagResourceInput{ResourceArn: &t.ARN}
-	for _, key := range slices.Sorted(maps.Keys(differ)) {
-		value := differ[key]
-		in.Tags = append(in.Tags, types.Tag{Key: &key, Value: &value})
-	}
+	in := &sns.TagResourceInput{ResourceArn: &t.ARN, Tags: TopicTags(differ)}
 	if _, err := ts.sns.TagResource(ctx, in); err != nil {
 		return fmt.Errorf("topic %s: %w", t.Name, client.Failed(err, "sns:TagResource"))
 	}
@@ -135,10 +130,8 @@ func (ts *Topics) set(ctx context.Context, t *Topic, wanted map[string]string) e
 
 // create creates a topic that accepts messages only over TLS.
 func (ts *Topics) create(ctx context.Context, name string, s driver.ChannelSpec) (*Topic, error) {
-	in := &sns.CreateTopicInput{Name: &name, Attributes: topicAttributes(s)}
-	for key, value := range ts.Tags(ExchangeOf(s.Channel), s.Tags) {
-		in.Tags = append(in.Tags, types.Tag{Key: &key, Value: &value})
-	}
+	tags := TopicTags(ts.Tags(ExchangeOf(s.Channel), s.Tags))
+	in := &sns.CreateTopicInput{Name: &name, Attributes: topicAttributes(s), Tags: tags}
 	out, err := ts.sns.CreateTopic(ctx, in)
 	if AlreadyExists(err) {
 		return ts.Named(ctx, name) // another process was first, with other tags or another scope
@@ -225,4 +218,12 @@ func (t *Topic) securePolicy() (string, error) {
 		return "", fmt.Errorf("topic %s: %w", t.Name, err)
 	}
 	return policy, nil
+}
+
+// TopicTags are tags as SNS takes them, in the order of their names.
+func TopicTags(tags map[string]string) (list []types.Tag) {
+	for _, key := range slices.Sorted(maps.Keys(tags)) {
+		list = append(list, types.Tag{Key: aws.String(key), Value: aws.String(tags[key])})
+	}
+	return list
 }

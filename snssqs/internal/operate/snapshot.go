@@ -10,7 +10,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sns"
-	"github.com/aws/aws-sdk-go-v2/service/sns/types"
 	sqstypes "github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/godwitmq/godwit/driver"
@@ -243,7 +242,7 @@ func restoreTopic(ctx context.Context, e *estate.Estate, s *snapshot, r *driver.
 	if driver.ClassOf(err) != driver.NotFound {
 		return err
 	}
-	in := &sns.CreateTopicInput{Name: &s.Name, Attributes: map[string]string{}}
+	in := &sns.CreateTopicInput{Name: &s.Name, Attributes: map[string]string{}, Tags: estate.TopicTags(s.Tags)}
 	var later []string
 	for _, name := range slices.Sorted(maps.Keys(s.Attributes)) {
 		switch {
@@ -253,10 +252,6 @@ func restoreTopic(ctx context.Context, e *estate.Estate, s *snapshot, r *driver.
 		default:
 			later = append(later, name)
 		}
-	}
-	for _, key := range slices.Sorted(maps.Keys(s.Tags)) {
-		value := s.Tags[key]
-		in.Tags = append(in.Tags, types.Tag{Key: &key, Value: &value})
 	}
 	if _, err := e.Clients.SNS.CreateTopic(ctx, in); err != nil {
 		if estate.AlreadyExists(err) { // a producer was first

@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/internal/claim"
 	"github.com/godwitmq/godwit/internal/envelope"
 	"github.com/godwitmq/godwit/snssqs/internal/client"
 	"github.com/godwitmq/godwit/snssqs/internal/trust"
@@ -112,4 +113,132 @@ func CheckMD5(id string, body, told *string) error {
 	return client.Transient(
 		"message %s: the MD5 of the body that the service received differs from that of the body sent; it is sent again", id,
 	)
+}
+
+const (
+	// maxAttributes is the most message attributes that SQS accepts.
+	maxAttributes = 10
+	// shortError is the length to which an error's text is cut if the copy of a large message has no room for more.
+	shortError = 100
+	// TraceHeader is the only system attribute that a sender may set.
+	TraceHeader = "AWSTraceHeader"
+)
+
+// DeadLetter returns the copy of a message for the dead letters: body and attributes as received, plus the reasons.
+// If the message is so large that the reasons do not fit, they are shortened or left out, because the copy matters
+// more.
+func (c *Decoder) DeadLetter(m *Message, death *driver.Death, room int) types.SendMessageBatchRequestEntry {
+	e := types.SendMessageBatchRequestEntry{MessageBody: m.Text()}
+	if group, ok := m.Attributes["MessageGroupId"]; ok {
+		e.MessageGroupId = &group
+	}
+	if c.From.Ordered {
+		// Derived from the service's own id. The original de-duplication id would make the copy a duplicate.
+		id := "dlq-" + aws.ToString(m.MessageId)
+		e.MessageDeduplicationId = &id
+	}
+	if trace, ok := m.Attributes[TraceHeader]; ok {
+		e.MessageSystemAttributes = traced(trace)
+	}
+	d := deathOf(m, death)
+	for _, text := range []string{d.Error, strings.ToValidUTF8(d.Error[:min(len(d.Error), shortError)], ""), ""} {
+		d.Error = text
+		if e.MessageAttributes = deadLetterAttributes(m, *e.MessageBody, d, c.Routing); entrySize(&e) <= room {
+			return e
+		}
+	}
+	e.MessageAttributes = m.MessageAttributes
+	return e
+}
+
+func deathOf(m *Message, death *driver.Death) envelope.Death {
+	d := envelope.Death{ID: aws.ToString(m.MessageId), OrderKey: m.Key}
+	if death != nil {
+		d.Error, d.Kind, d.Consumer, d.Channel = death.Error, death.Kind, death.Consumer, death.Channel
+		d.Attempts, d.First, d.Last = death.Attempts, death.First, death.Last
+	}
+	return d
+}
+
+// deadLetterAttributes returns the attributes of a message with its Death in the envelope. If a foreign message has no
+// room for one more attribute, or has one of the envelope's name, that is packed into the envelope with its type: a
+// consumer sees it as a header, as the others, and Forward makes it an attribute again.
+func deadLetterAttributes(m *Message, body string, d envelope.Death,
+	routing string,
+) map[string]types.MessageAttributeValue {
+	attributes := make(map[string]types.MessageAttributeValue, len(m.MessageAttributes)+1)
+	maps.Copy(attributes, m.MessageAttributes)
+	text := attributeText(attributes[EnvelopeAttribute])
+	var out []envelope.Packed
+	if own, ok := attributes[EnvelopeAttribute]; ok && (aws.ToString(own.DataType) != stringType ||
+		!envelope.Is(text)) {
+		out, text = append(out, packedAttribute(EnvelopeAttribute, own)), ""
+	}
+	if _, ok := trust.Parse(body); ok && len(attributes) == 0 {
+		text = envelope.Envelope{Version: envelope.Version, Wrapped: true}.String()
+	}
+	delete(attributes, EnvelopeAttribute)
+	if surplus := len(attributes) + 1 - maxAttributes; surplus > 0 {
+		out = append(out, moveOut(attributes, surplus, routing)...)
+	}
+	text = envelope.Pack(envelope.AddDeath(text, d), out)
+	kind := stringType
+	attributes[EnvelopeAttribute] = types.MessageAttributeValue{DataType: &kind, StringValue: &text}
+	return attributes
+}
+
+// moveOut removes n attributes and returns them: first plain strings, and none that other programs read.
+func moveOut(attributes map[string]types.MessageAttributeValue, n int, routing string) []envelope.Packed {
+	rank := func(name string) int {
+		switch {
+		case name == routing, name == claim.SizeAttribute, name == claim.OldSizeAttribute:
+			return 2
+		case aws.ToString(attributes[name].DataType) != stringType:
+			return 1
+		}
+		return 0
+	}
+	names := make([]string, 0, len(attributes))
+	for name := range attributes {
+		names = append(names, name)
+	}
+	slices.SortFunc(names, func(a, b string) int {
+		if x, y := rank(a), rank(b); x != y {
+			return x - y
+		}
+		return strings.Compare(a, b)
+	})
+	out := make([]envelope.Packed, 0, n)
+	for _, name := range names[:n] {
+		out = append(out, packedAttribute(name, attributes[name]))
+		delete(attributes, name)
+	}
+	return out
+}
+
+func packedAttribute(name string, a types.MessageAttributeValue) envelope.Packed {
+	return envelope.Packed{
+		Name: name, Type: aws.ToString(a.DataType), Text: aws.ToString(a.StringValue),
+		Binary: a.BinaryValue,
+	}
+}
+
+// entrySize returns the size of an entry as SQS counts it.
+func entrySize(e *types.SendMessageBatchRequestEntry) int {
+	n := len(aws.ToString(e.MessageBody))
+	for name, a := range e.MessageAttributes {
+		n += len(name) + len(aws.ToString(a.DataType)) + len(aws.ToString(a.StringValue)) + len(a.BinaryValue)
+	}
+	return n
+}
+
+// Fitting returns how many entries fit into one request: at least one, and together no larger than SQS accepts.
+func Fitting(entries []types.SendMessageBatchRequestEntry, room int) int {
+	n := 1
+	for room -= entrySize(&entries[0]); n < len(entries); n++ {
+		if room -= entrySize(&entries[n]); room < 0 {
+			break
+		}
+	}
+	return n
 }
