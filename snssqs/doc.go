@@ -36,6 +36,9 @@
 // under a lease, which is SQS's visibility timeout. A settlement deletes a message, changes its visibility, or copies
 // it to the dead letters and then deletes it.
 //
+// Rooms below internal do the work, and none of them knows the backend. Package client makes calls; trust and wire are
+// the form of messages; estate finds and creates queues and topics; operate is what an operator does with them.
+//
 // The SDK's own retries are turned off for every call that the core repeats, also on the caller's clients, because the
 // numbers of two retrying layers multiply.
 package snssqs
