@@ -92,7 +92,10 @@ func Collect(errs map[int]error, which []int, err error) {
 
 // EntryErr is the error of an entry in the answer to a request; nil: there is none.
 func EntryErr(err error, entry int) error {
-	if entries := (*driver.BatchError)(nil); err != nil && errors.As(err, &entries) {
+	if err == nil { // the usual case
+		return nil
+	}
+	if entries := (*driver.BatchError)(nil); errors.As(err, &entries) {
 		return entries.Errs[entry]
 	}
 	return err

@@ -172,7 +172,7 @@ func deadLetterAttributes(m *Message, body string, d envelope.Death,
 	var out []envelope.Packed
 	if own, ok := attributes[EnvelopeAttribute]; ok && (aws.ToString(own.DataType) != stringType ||
 		!envelope.Is(text)) {
-		out, text = append(out, packedAttribute(EnvelopeAttribute, own)), ""
+		out, text = append(out, packedHeader(rawAttribute(EnvelopeAttribute, own))), ""
 	}
 	if _, ok := trust.Parse(body); ok && len(attributes) == 0 {
 		text = envelope.Envelope{Version: envelope.Version, Wrapped: true}.String()
@@ -210,17 +210,10 @@ func moveOut(attributes map[string]types.MessageAttributeValue, n int, routing s
 	})
 	out := make([]envelope.Packed, 0, n)
 	for _, name := range names[:n] {
-		out = append(out, packedAttribute(name, attributes[name]))
+		out = append(out, packedHeader(rawAttribute(name, attributes[name])))
 		delete(attributes, name)
 	}
 	return out
-}
-
-func packedAttribute(name string, a types.MessageAttributeValue) envelope.Packed {
-	return envelope.Packed{
-		Name: name, Type: aws.ToString(a.DataType), Text: aws.ToString(a.StringValue),
-		Binary: a.BinaryValue,
-	}
 }
 
 // entrySize returns the size of an entry as SQS counts it.

@@ -234,17 +234,19 @@ func (c *QueueEntries) Of(batch []driver.Prepared) []types.SendMessageBatchReque
 	entries := make([]types.SendMessageBatchRequestEntry, len(batch))
 	for i := range batch {
 		w := batch[i].Wire.(*prepared)
-		if w.sent != nil {
-			entries[i] = w.entry(i, queueAttributes(w.sent.header))
-			entries[i].MessageSystemAttributes = w.sent.system()
-		} else {
-			entries[i] = w.entry(i, c.attributes.of(w, queueAttribute, queueAttributes))
+		entries[i] = types.SendMessageBatchRequestEntry{
+			Id: client.EntryID(i), MessageBody: &w.body, DelaySeconds: w.delay,
+			MessageGroupId: unlessEmpty(&w.group), MessageDeduplicationId: unlessEmpty(&w.dedup),
+			MessageAttributes: c.attributes.of(w, queueAttribute, queueAttributes),
+		}
+		if w.sent != nil && w.sent.trace != "" {
+			entries[i].MessageSystemAttributes = traced(w.sent.trace)
 		}
 	}
 	return entries
 }
 
-// TopicEntries is queueEntries of a topic.
+// TopicEntries is QueueEntries of a topic.
 type TopicEntries struct {
 	attributes attributeCache[snstypes.MessageAttributeValue]
 }
@@ -254,13 +256,21 @@ func (c *TopicEntries) Of(batch []driver.Prepared) []snstypes.PublishBatchReques
 	entries := make([]snstypes.PublishBatchRequestEntry, len(batch))
 	for i := range batch {
 		w := batch[i].Wire.(*prepared)
-		if w.sent != nil {
-			entries[i] = w.publication(i, topicAttributes(w.sent.header))
-		} else {
-			entries[i] = w.publication(i, c.attributes.of(w, topicAttribute, topicAttributes))
+		entries[i] = snstypes.PublishBatchRequestEntry{
+			Id: client.EntryID(i), Message: &w.body,
+			MessageGroupId: unlessEmpty(&w.group), MessageDeduplicationId: unlessEmpty(&w.dedup),
+			MessageAttributes: c.attributes.of(w, topicAttribute, topicAttributes),
 		}
 	}
 	return entries
+}
+
+// unlessEmpty is a text as a field of a request that may be missing.
+func unlessEmpty(text *string) *string {
+	if *text == "" {
+		return nil
+	}
+	return text
 }
 
 // queueAttributes is the attributes for SQS.
@@ -290,50 +300,14 @@ func topicAttributes(hs []driver.RawHeader) map[string]snstypes.MessageAttribute
 	return out
 }
 
-// system is the system attributes for SQS.
-func (f *sentOn) system() map[string]types.MessageSystemAttributeValue {
-	if f.trace == "" {
-		return nil
-	}
-	return traced(f.trace)
-}
-
 // traced is the system attributes with a trace header.
 func traced(trace string) map[string]types.MessageSystemAttributeValue {
 	kind := stringType
 	return map[string]types.MessageSystemAttributeValue{TraceHeader: {DataType: &kind, StringValue: &trace}}
 }
 
-// entry returns the message as entry i of a batch to a queue.
-func (w *prepared) entry(i int, attributes map[string]types.MessageAttributeValue) types.SendMessageBatchRequestEntry {
-	e := types.SendMessageBatchRequestEntry{
-		Id: client.EntryID(i), MessageBody: &w.body, MessageAttributes: attributes, DelaySeconds: w.delay,
-	}
-	if w.group != "" {
-		e.MessageGroupId = &w.group
-	}
-	if w.dedup != "" {
-		e.MessageDeduplicationId = &w.dedup
-	}
-	return e
-}
-
 func queueAttribute(kind, value *string) types.MessageAttributeValue {
 	return types.MessageAttributeValue{DataType: kind, StringValue: value}
-}
-
-// publication returns the message as entry i of a batch to a topic.
-func (w *prepared) publication(i int,
-	attributes map[string]snstypes.MessageAttributeValue,
-) snstypes.PublishBatchRequestEntry {
-	e := snstypes.PublishBatchRequestEntry{Id: client.EntryID(i), Message: &w.body, MessageAttributes: attributes}
-	if w.group != "" {
-		e.MessageGroupId = &w.group
-	}
-	if w.dedup != "" {
-		e.MessageDeduplicationId = &w.dedup
-	}
-	return e
 }
 
 func topicAttribute(kind, value *string) snstypes.MessageAttributeValue {
@@ -357,6 +331,9 @@ type attributeSet[V any] struct {
 func (c *attributeCache[V]) of(w *prepared, text func(kind, value *string) V,
 	native func([]driver.RawHeader) map[string]V,
 ) map[string]V {
+	if w.sent != nil {
+		return native(w.sent.header)
+	}
 	if w.sizeName != "" || w.native != nil {
 		s := newAttributeSet(w, text) // other messages have other sizes and headers
 		maps.Copy(s.values, native(w.native))
