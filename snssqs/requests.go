@@ -39,11 +39,14 @@ func (r *requests) sending(ctx context.Context, in *sqs.SendMessageBatchInput) e
 		e.MessageSystemAttributes = maps.Clone(e.MessageSystemAttributes)
 	}
 	n := len(in.Entries)
-	err := guarded("BeforeSend", func() error { return r.beforeSend(ctx, in) })
-	if err != nil {
+	if err := guarded(ctx, "BeforeSend", r.beforeSend, in); err != nil {
 		return err
 	}
-	return sameEntries("BeforeSend", n, len(in.Entries), func(i int) *string { return in.Entries[i].Id })
+	ids := make([]*string, len(in.Entries))
+	for i := range ids {
+		ids[i] = in.Entries[i].Id
+	}
+	return sameEntries("BeforeSend", n, ids)
 }
 
 // publishing calls Options.BeforePublish, as sending.
@@ -57,38 +60,39 @@ func (r *requests) publishing(ctx context.Context, in *sns.PublishBatchInput) er
 		e.Message, e.MessageAttributes = &body, maps.Clone(e.MessageAttributes)
 	}
 	n := len(in.PublishBatchRequestEntries)
-	err := guarded("BeforePublish", func() error { return r.beforePublish(ctx, in) })
-	if err != nil {
+	if err := guarded(ctx, "BeforePublish", r.beforePublish, in); err != nil {
 		return err
 	}
-	return sameEntries("BeforePublish", n, len(in.PublishBatchRequestEntries), func(i int) *string {
-		return in.PublishBatchRequestEntries[i].Id
-	})
+	ids := make([]*string, len(in.PublishBatchRequestEntries))
+	for i := range ids {
+		ids[i] = in.PublishBatchRequestEntries[i].Id
+	}
+	return sameEntries("BeforePublish", n, ids)
 }
 
 // guarded makes a panic of the application's function an error of the request.
-func guarded(option string, f func() error) (err error) {
+func guarded[T any](ctx context.Context, option string, f func(context.Context, T) error, in T) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = client.Permanent("snssqs.Options.%s panicked: %v", option, v)
 		}
 	}()
-	if err := f(); err != nil {
+	if err := f(ctx, in); err != nil {
 		return &driver.Error{Class: driver.ClassOf(err), Err: fmt.Errorf("snssqs.Options.%s: %w", option, err)}
 	}
 	return nil
 }
 
 // sameEntries refuses a request whose answers could not be told apart, or would be missing.
-func sameEntries(option string, was, is int, id func(i int) *string) error {
-	if is != was {
+func sameEntries(option string, was int, ids []*string) error {
+	if len(ids) != was {
 		return client.Permanent("snssqs.Options.%s left %d of %d entries: it may change entries, and not add or remove them",
-			option, is, was)
+			option, len(ids), was)
 	}
-	for i := range is {
-		if aws.ToString(id(i)) != *client.EntryID(i) {
-			return client.Permanent("snssqs.Options.%s changed the id of entry %d from %q to %q: the answer of the service needs it",
-				option, i, *client.EntryID(i), aws.ToString(id(i)))
+	for i, id := range ids {
+		if is, sent := aws.ToString(id), *client.EntryID(i); is != sent {
+			return client.Permanent("snssqs.Options.%s changed the id of entry %d from %q to %q: the answer of the service "+
+				"needs it", option, i, sent, is)
 		}
 	}
 	return nil

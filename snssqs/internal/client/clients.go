@@ -129,7 +129,7 @@ func Once(o *sqs.Options) {
 	o.HTTPClient = withBodies(o.HTTPClient)
 }
 
-// PublishOnce is the same as once, for SNS.
+// PublishOnce is Once for SNS.
 func PublishOnce(o *sns.Options) {
 	o.Retryer = aws.NopRetryer{}
 	o.HTTPClient = withBodies(o.HTTPClient)

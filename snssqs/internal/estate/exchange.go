@@ -280,7 +280,7 @@ func (p *Provisioner) makeTopic(ctx context.Context, s driver.ChannelSpec, name 
 		err = a.exclusively(ctx, create)
 		return t, err
 	}
-	urls, err := p.Queues.OfExchange(ctx, s.Channel)
+	urls, err := p.Queues.ofExchange(ctx, s.Channel)
 	if err != nil {
 		return nil, err
 	}
@@ -299,7 +299,7 @@ func (p *Provisioner) makeTopic(ctx context.Context, s driver.ChannelSpec, name 
 // without a subscriber. Only the consumers know their filters. Until their next check sets the filter, they discard the
 // messages that do not match.
 func (p *Provisioner) subscribeAll(ctx context.Context, t *Topic, ch driver.Channel) error {
-	urls, err := p.Queues.OfExchange(ctx, ch)
+	urls, err := p.Queues.ofExchange(ctx, ch)
 	if err != nil {
 		return err
 	}

@@ -35,10 +35,10 @@ func fromTopic(queueARN, topicARN string) statement {
 	}
 }
 
-// MergePolicy replaces our statements in a policy, each in its place, so that a policy that is right does not differ.
+// mergePolicy replaces our statements in a policy, each in its place, so that a policy that is right does not differ.
 // It
 // keeps the statement of a pause, which operators add and remove.
-func MergePolicy(policy string, ours ...statement) (string, error) {
+func mergePolicy(policy string, ours ...statement) (string, error) {
 	doc := map[string]any{"Version": "2012-10-17"}
 	if policy != "" {
 		if err := json.Unmarshal([]byte(policy), &doc); err != nil {
@@ -96,7 +96,7 @@ func pauseOf(queueARN string) statement {
 // PolicyWithPause is the policy of the queue with or without the statement of a pause.
 func (q *Queue) PolicyWithPause(on bool) (string, error) {
 	if q.Policy() == "" {
-		return MergePolicy("", pauseOf(q.ARN())) // without a policy there is nothing to remove
+		return mergePolicy("", pauseOf(q.ARN())) // without a policy there is nothing to remove
 	}
 	p, err := readPolicy(q.Policy())
 	if err != nil {

@@ -234,7 +234,7 @@ func (p *Provisioner) permit(ctx context.Context, wanted map[string]string, name
 		return err
 	}
 	arn := id.Beside("sqs", name)
-	policy, err := MergePolicy("", tlsOnly("sqs:*", arn), fromTopic(arn, t.ARN))
+	policy, err := mergePolicy("", tlsOnly("sqs:*", arn), fromTopic(arn, t.ARN))
 	wanted[string(types.QueueAttributeNamePolicy)] = policy
 	return err
 }

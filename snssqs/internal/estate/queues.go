@@ -221,8 +221,8 @@ func (qs *Queues) Sources(ctx context.Context, q *Queue) (urls []string, err err
 	return urls, nil
 }
 
-// Exists reports whether there is a queue with the name of a channel.
-func (qs *Queues) Exists(ctx context.Context, ch driver.Channel) (bool, error) {
+// exists reports whether there is a queue with the name of a channel.
+func (qs *Queues) exists(ctx context.Context, ch driver.Channel) (bool, error) {
 	name, err := qs.QueueName(ch)
 	if err != nil {
 		return false, nil //nolint:nilerr // a name that cannot be built does not exist
@@ -241,8 +241,8 @@ func nameExists(ch driver.Channel, err error) (bool, error) {
 	return err == nil, nil
 }
 
-// OfExchange returns the URLs of the queues that are named as queues of an exchange.
-func (qs *Queues) OfExchange(ctx context.Context, ch driver.Channel) (urls []string, err error) {
+// ofExchange returns the URLs of the queues that are named as queues of an exchange.
+func (qs *Queues) ofExchange(ctx context.Context, ch driver.Channel) (urls []string, err error) {
 	prefix := qs.join([]string{ch.Exchange, ""}, false)
 	pages := sqs.NewListQueuesPaginator(qs.sqs, &sqs.ListQueuesInput{QueueNamePrefix: &prefix})
 	for pages.HasMorePages() {
@@ -376,7 +376,7 @@ func (e *Estate) nameConflict(ctx context.Context, ch driver.Channel) error {
 	}
 	other := ch
 	other.Ordered = !ch.Ordered
-	queue, topic := e.Queues.Exists, e.Topics.Exists
+	queue, topic := e.Queues.exists, e.Topics.exists
 	var lookups []lookup
 	if ch.Exchange == "" {
 		lookups = append(lookups, lookup{

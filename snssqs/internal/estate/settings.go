@@ -66,7 +66,7 @@ func queueSettings(s driver.ChannelSpec, q *Queue, topicARN string) (map[string]
 	if topicARN != "" {
 		statements = append(statements, fromTopic(q.ARN(), topicARN))
 	}
-	policy, err := MergePolicy(q.Policy(), statements...)
+	policy, err := mergePolicy(q.Policy(), statements...)
 	if err != nil {
 		return nil, fmt.Errorf("queue %s: %w", q.Name, err)
 	}

@@ -74,8 +74,8 @@ func (ts *Topics) Mapped(ctx context.Context, r Mapping) (*Topic, error) {
 	return t, err
 }
 
-// Exists reports whether there is a topic with the name of a channel's exchange.
-func (ts *Topics) Exists(ctx context.Context, ch driver.Channel) (bool, error) {
+// exists reports whether there is a topic with the name of a channel's exchange.
+func (ts *Topics) exists(ctx context.Context, ch driver.Channel) (bool, error) {
 	name, err := ts.TopicName(ch)
 	if err != nil {
 		return false, nil //nolint:nilerr // a name that cannot be built does not exist
@@ -213,7 +213,7 @@ func (t *Topic) At() func(*sns.Options) {
 
 // securePolicy is the policy of a topic with the statement that forbids plain HTTP.
 func (t *Topic) securePolicy() (string, error) {
-	policy, err := MergePolicy(t.Attributes["Policy"], tlsOnly("sns:Publish", t.ARN))
+	policy, err := mergePolicy(t.Attributes["Policy"], tlsOnly("sns:Publish", t.ARN))
 	if err != nil {
 		return "", fmt.Errorf("topic %s: %w", t.Name, err)
 	}

@@ -34,7 +34,7 @@ func LetIn(policy string) (arns []string) {
 	return slices.Compact(arns)
 }
 
-// policyStatement is what letIn reads of a statement.
+// policyStatement is what LetIn reads of a statement.
 type policyStatement struct {
 	Effect    string
 	Action    oneOrMore[string]

@@ -70,7 +70,7 @@ func Passes(f driver.Filter, key string) bool {
 		slices.ContainsFunc(f.Prefix, func(p string) bool { return strings.HasPrefix(key, p) }))
 }
 
-// ParseFilterPolicy is the inverse of filterPolicy. A policy of another form passes everything.
+// ParseFilterPolicy is the inverse of FilterPolicy. A policy of another form passes everything.
 func ParseFilterPolicy(policy, attribute string) (f driver.Filter) {
 	var doc map[string][]any
 	if json.Unmarshal([]byte(policy), &doc) != nil || len(doc) != 1 {

@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// EnvelopeAttribute and routingAttribute are our message attributes. SNS's filters check the second, whose name may
+	// EnvelopeAttribute and RoutingAttribute are our message attributes. SNS's filters check the second, whose name may
 	// differ for a mapped resource. A third announces a pointer to a body in a store. Seven of SQS's ten attributes are
 	// left to other programs.
 	EnvelopeAttribute = "godwit"
