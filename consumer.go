@@ -3,6 +3,7 @@ package godwit
 import (
 	"context"
 	"errors"
+	"fmt"
 	"reflect"
 	"sync"
 	"time"
@@ -182,5 +183,119 @@ func (o *ConsumerOptions) spec(ch driver.Channel) driver.ChannelSpec {
 		LongestRetry: longestRetry(o), MaxReceives: maxReceives(o),
 		NoDeadLetters:  o.NoDeadLetters,
 		HighThroughput: o.HighThroughput, Encryption: o.Encryption, Tags: o.Ownership.tags(),
+	}
+}
+
+// Run handles messages until ctx ends, or until the consumer cannot continue. It returns when all deliveries are
+// settled or released, within ShutdownTimeout, with a report. After the end of ctx the error is nil; otherwise it says
+// why the consumer stopped. If the service does not answer, at the start or later, Run waits for it, and
+// [Consumer.Health] reports it. A consumer runs once.
+func (c *Consumer) Run(ctx context.Context, h Handler) (Report, error) {
+	return c.runAlone(ctx, c.With(h))
+}
+
+func (c *Consumer) runAlone(ctx context.Context, a Assignment) (Report, error) {
+	o := FleetOptions{Concurrency: c.concurrency(), MaxBytes: c.o.MaxBytes, alone: true}
+	reports, err := runFleet(ctx, &o, []Assignment{a})
+	if len(reports) == 0 {
+		return Report{}, err
+	}
+	return reports[0], err
+}
+
+// claim allows a consumer to run once.
+func (c *Consumer) claim() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if st, _ := c.state.now(); c.claimed || st != StateInitialized {
+		return &Error{
+			Op: "run", Channel: c.name,
+			Err: fmt.Errorf("%w: a consumer runs once, and this one is %v: create another one", ErrClosed, st),
+		}
+	}
+	c.claimed = true
+	return nil
+}
+
+// Pause stops polling and releases the deliveries whose handlers have not started. Running handlers continue. The
+// deliveries behind one in its lane are released when it ends, because no other consumer can get them earlier. On Kafka
+// nothing is released: the deliveries wait. A consumer may be paused before it runs. A second Pause does nothing.
+func (c *Consumer) Pause() {
+	c.mu.Lock()
+	c.paused = true
+	s := c.session
+	c.mu.Unlock()
+	if s != nil {
+		s.Pause()
+	}
+}
+
+// Resume ends a Pause.
+func (c *Consumer) Resume() {
+	c.mu.Lock()
+	c.paused = false
+	s := c.session
+	c.mu.Unlock()
+	if s != nil {
+		s.Resume()
+	}
+}
+
+// SetConcurrency changes how many handlers run at the same time, also while the consumer runs. Additional handlers
+// start as soon as there are deliveries for them. Surplus handlers finish first. In a fleet it changes the consumer's
+// limit, and the pool keeps its size. If MaxConcurrency is larger, the pool adapts from the new number.
+func (c *Consumer) SetConcurrency(n int) error {
+	if err := within("concurrency", n, 1, maxConcurrency); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	s := c.session
+	c.o.Concurrency = n
+	c.mu.Unlock()
+	if s != nil {
+		s.SetConcurrency(n)
+	}
+	return nil
+}
+
+// concurrency is the current number of handlers.
+func (c *Consumer) concurrency() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.o.Concurrency
+}
+
+// rates returns the consumer's current rates.
+func (c *Consumer) rates() (all, tenant engine.Rate) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.o.Rate.engine(), c.o.TenantRate.engine()
+}
+
+// SetRate changes ConsumerOptions.Rate, also while the consumer runs. Messages that were already received still start.
+func (c *Consumer) SetRate(r Rate) error {
+	if err := r.check("rate"); err != nil {
+		return err
+	}
+	c.setRates(func(o *ConsumerOptions) { o.Rate = r })
+	return nil
+}
+
+// SetTenantRate changes ConsumerOptions.TenantRate, also while the consumer runs.
+func (c *Consumer) SetTenantRate(r Rate) error {
+	if err := r.checkTenant("rate of tenants", c.o.Ordered); err != nil {
+		return err
+	}
+	c.setRates(func(o *ConsumerOptions) { o.TenantRate = r })
+	return nil
+}
+
+func (c *Consumer) setRates(change func(*ConsumerOptions)) {
+	c.mu.Lock()
+	change(&c.o)
+	s := c.session
+	c.mu.Unlock()
+	if s != nil {
+		s.SetRates(c.rates())
 	}
 }

@@ -1,6 +1,11 @@
 package godwit
 
-import "time"
+import (
+	"time"
+
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/internal/engine"
+)
 
 // Hooks are functions that a consumer calls when something happens. A nil function is ignored. Hooks are called from
 // the goroutine in which it happens, several at the same time, and should return soon. A panic of a hook counts as an
@@ -144,4 +149,121 @@ func either[F any](f, g F, first bool) F {
 		return g
 	}
 	return f
+}
+
+// Poll is an answered poll of a consumer, for [Hooks].
+type Poll struct {
+	Asked int   // messages that were requested
+	Bytes int64 // of the bodies that it returned, without those in a store
+	Began time.Time
+	Took  time.Duration
+	Err   error
+	// Deliveries are those that it returned. Their handlers may have started, and bodies may be being read from the
+	// store: a hook must not read Body, Attempt or Undecodable.
+	Deliveries []*Delivery
+}
+
+// Settling is a request with settlements that the service has answered, for [Hooks]. On Kafka, handled messages are not
+// among them: a commit reports them.
+type Settling struct {
+	Done, Retried, Rejected, Released int // that the service has accepted
+	Failed                            int // others, which may be sent again
+	Began                             time.Time
+	Took                              time.Duration
+	Err                               error
+	Deliveries                        []*Delivery
+}
+
+// Size is how many settlements the request had.
+func (s *Settling) Size() int { return s.Done + s.Retried + s.Rejected + s.Released + s.Failed }
+
+// Renewal is a request to renew leases that the service has answered, for [Hooks].
+type Renewal struct {
+	Leases int
+	Failed int // of them
+	Began  time.Time
+	Took   time.Duration
+	Err    error
+}
+
+// BodyRead is a read of a body that is in a store, for [Hooks].
+type BodyRead struct {
+	Bytes int64 // as the sender of the message said
+	Took  time.Duration
+	Err   error
+}
+
+// Sending is a request of a producer that the service has answered, for [ProducerHooks]. A backend that makes batches
+// by itself, as that of Kafka, has one for each message.
+type Sending struct {
+	Messages int
+	Failed   int   // of them; a failed one may be sent again
+	Bytes    int64 // of the messages, as the service counts them
+	Began    time.Time
+	Took     time.Duration
+	Err      error
+	Traces   []Headers // the Trace of each message
+}
+
+func pollOf(p engine.Poll) Poll {
+	return Poll{
+		Asked: p.Asked, Bytes: p.Bytes, Began: p.Began, Took: p.Took, Err: p.Err, Deliveries: deliveries(p.Owners),
+	}
+}
+
+func settlingOf(s *engine.Settling) Settling {
+	return Settling{
+		Done: s.Of[driver.Done], Retried: s.Of[driver.Retry], Rejected: s.Of[driver.Reject],
+		Released: s.Of[driver.Release], Failed: s.Failed, Began: s.Began, Took: s.Took, Err: s.Err,
+		Deliveries: deliveries(s.Owners),
+	}
+}
+
+func deliveries(owners []any) []*Delivery {
+	ds := make([]*Delivery, len(owners))
+	for i, o := range owners {
+		ds[i] = delivery(o)
+	}
+	return ds
+}
+
+// Discarded are messages that were finished without a handler.
+type Discarded struct {
+	Reason DiscardReason
+	Count  int
+	IDs    []string // the service's ids; nil if they are unknown
+	// Expected means that this is how the service works, and nothing is wrong. On Kafka, for example, only the consumer
+	// can apply its filter.
+	Expected bool
+}
+
+// DiscardReason says why messages were discarded.
+type DiscardReason uint8
+
+const (
+	DiscardFiltered DiscardReason = iota // the consumer's filter does not select them
+	DiscardFinished                      // they had been handled before
+)
+
+// String is the reason's name.
+func (r DiscardReason) String() string {
+	switch r {
+	case DiscardFiltered:
+		return "filtered"
+	case DiscardFinished:
+		return "finished"
+	}
+	return "unknown reason"
+}
+
+// discardedOf converts a report of the backend.
+func discardedOf(in driver.Discarded) Discarded {
+	d := Discarded{Count: in.Count, IDs: in.IDs, Expected: in.Expected}
+	switch in.Reason {
+	case driver.DiscardFiltered:
+		d.Reason = DiscardFiltered
+	case driver.DiscardFinished:
+		d.Reason = DiscardFinished
+	}
+	return d
 }

@@ -185,3 +185,56 @@ func (h logHandler) WithAttrs(as []slog.Attr) slog.Handler {
 func (h logHandler) WithGroup(name string) slog.Handler {
 	return logHandler{h.Handler.WithGroup(name), h.least}
 }
+
+// discardEvery is how often the log reports discarded messages of one reason.
+const discardEvery = time.Minute
+
+// discardLog counts discarded messages that the log has not reported, by reason.
+type discardLog struct {
+	mu sync.Mutex
+	by [2]discardSum
+}
+
+type discardSum struct {
+	next  time.Time // when the log may report again
+	count int
+	level slog.Level
+	id    string // the id of one of them; "": unknown
+}
+
+// logDiscarded logs discarded messages: at once for the first one, then once a minute with the sum.
+func (c *Consumer) logDiscarded(now time.Time) {
+	log := func(why DiscardReason, text string) {
+		if sum := c.discards.take(why, now); sum.count > 0 {
+			c.log.Log(context.Background(), sum.level, text, "count", sum.count, "one", sum.id)
+		}
+	}
+	log(DiscardFiltered, "messages were discarded: the consumer's filter does not select them")
+	log(DiscardFinished, "messages were discarded: they had been handled before")
+}
+
+func (l *discardLog) add(d Discarded) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	sum := &l.by[d.Reason]
+	sum.count += d.Count
+	sum.level = slog.LevelWarn
+	if d.Expected {
+		sum.level = slog.LevelDebug
+	}
+	if len(d.IDs) > 0 {
+		sum.id = d.IDs[0]
+	}
+}
+
+// take returns the sum that the log reports now; its count is 0 if there is nothing to report.
+func (l *discardLog) take(why DiscardReason, now time.Time) discardSum {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	sum := l.by[why]
+	if sum.count == 0 || now.Before(sum.next) {
+		return discardSum{}
+	}
+	l.by[why] = discardSum{next: now.Add(discardEvery)}
+	return sum
+}
