@@ -112,7 +112,7 @@ func decode[T any](ctx context.Context, c Codec, d *Delivery) (Typed[T], error) 
 		return t, Permanent(&undecodable{d.Undecodable})
 	}
 	if d.unread() {
-		return t, Permanent(d.c.errUnread(d))
+		return t, Permanent(&oversized{d.apart.Size, d.h.o.MaxBody})
 	}
 	var err error
 	if cc, ok := c.(ContextCodec); ok {
@@ -132,11 +132,11 @@ func decode[T any](ctx context.Context, c Codec, d *Delivery) (Typed[T], error) 
 
 // skip settles a delivery that could not be decoded for the caller of an iterator, and reports whether it did.
 func (d *Delivery) skip(err error) bool {
-	if d.c == nil || markOf(err).kind == markPermanent {
+	if d.h == nil || markOf(err).kind == markPermanent {
 		return d.Reject(err) == nil
 	}
-	if d.choice.CompareAndSwap(nil, &d.c.sealed) {
-		_ = d.item.Settle(d.gen, d.c.unfetched(d, err)) // if its lease is lost, another consumer has it
+	if d.choice.CompareAndSwap(nil, &d.h.sealed) {
+		d.h.settleUnread(d, err)
 	}
 	return true
 }

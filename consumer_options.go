@@ -371,3 +371,32 @@ func (r Rate) checkTenant(field string, ordered bool) error {
 	}
 	return r.check(field)
 }
+
+// Spec returns the resources that a consumer with these options needs of a channel, for programs that provision
+// channels without consuming them. An error is one that [NewConsumer] would return.
+func (o *ConsumerOptions) Spec(channel string) (driver.ChannelSpec, error) {
+	own := *o
+	ch, err := parseChannel(channel, own.Ordered)
+	if err == nil && (ch.Queue == "" || ch.DeadLetter) {
+		err = nameError(channel, "name a queue: orders, or one of an exchange's, as in wishlist_events.audit_log")
+	}
+	if err == nil {
+		err = own.complete(ch)
+	}
+	if err != nil {
+		return driver.ChannelSpec{}, err
+	}
+	return own.spec(ch), nil
+}
+
+// spec returns the resources that complete options need.
+func (o *ConsumerOptions) spec(ch driver.Channel) driver.ChannelSpec {
+	return driver.ChannelSpec{
+		Channel: ch, Owner: true, Mode: o.Provision.driver(),
+		Filter: o.Filter.driver(), Delay: o.Delay, Lease: o.Lease,
+		Retention: o.Retention, DeadRetention: o.DeadLetterRetention,
+		LongestRetry: longestRetry(o), MaxReceives: maxReceives(o),
+		NoDeadLetters:  o.NoDeadLetters,
+		HighThroughput: o.HighThroughput, Encryption: o.Encryption, Tags: o.Ownership.tags(),
+	}
+}

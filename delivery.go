@@ -42,7 +42,7 @@ type Delivery struct {
 	Undecodable error
 	SentAt      time.Time // zero: unknown
 
-	c         *Consumer // nil: made by hand, in a test
+	h         *handling // nil: made by hand, in a test
 	item      *engine.Item
 	gen       uint32      // the item's generation, which differs when the item is used for another delivery
 	nearLimit bool        // the service is about to move the message to its dead letters
@@ -55,21 +55,22 @@ type Delivery struct {
 }
 
 // fill sets the fields for a received delivery.
-func (d *Delivery) fill(c *Consumer, it *engine.Item, in *driver.Delivery) {
-	d.ID, d.Channel = in.ID, c.name
+func (d *Delivery) fill(h *handling, it *engine.Item, in *driver.Delivery) {
+	d.ID, d.Channel = in.ID, h.name
 	d.OrderKey, d.Tenant, d.RoutingKey = in.OrderKey, in.Tenant, in.RoutingKey
 	d.ContentType, d.Type, d.Version = in.ContentType, in.Type, in.Version
 	d.Headers, d.Body, d.SentAt = in.Header, in.Body, in.SentAt
 	d.Attempt, d.Failures, d.Death = it.Attempt, it.Failures, deathOf(in.Origin)
-	if c.channel.DeadLetter {
+	if h.channel.DeadLetter {
 		d.Undecodable = in.Err
 	}
 	if in.Opener != nil {
-		d.apart = &payload{opener: in.Opener, size: in.Size}
-		d.apart.tries.Store(in.Received - 1) // so that one that the consumer cannot hold waits longer each time, too
+		d.apart = &payload{}
+		d.apart.Opener, d.apart.Size = in.Opener, in.Size
+		d.apart.Tries.Store(in.Received - 1) // so that one that the consumer cannot hold waits longer each time, too
 	}
-	d.c, d.item, d.gen, d.nearLimit = c, it, it.Generation(), it.NearLimit()
-	d.choice.Store(&c.sealed)
+	d.h, d.item, d.gen, d.nearLimit = h, it, it.Generation(), it.NearLimit()
+	d.choice.Store(&h.sealed)
 }
 
 // begin allows a handler, or an iterator's caller, to settle the delivery.
@@ -81,8 +82,8 @@ func (d *Delivery) begin(it *engine.Item) {
 
 // seal ends that. It returns how the delivery was settled, or nil.
 func (d *Delivery) seal() *engine.Verdict {
-	chosen := d.choice.Swap(&d.c.sealed)
-	if chosen == nil || chosen == &d.c.sealed {
+	chosen := d.choice.Swap(&d.h.sealed)
+	if chosen == nil || chosen == &d.h.sealed {
 		return nil
 	}
 	v := chosen.engine()
@@ -101,7 +102,7 @@ func (d *Delivery) Forward() Message {
 		forwarded: "forward/" + d.Channel + "/" + d.ID, // a channel's name has no slash
 	}
 	if d.unread() {
-		m.Reader, m.Size = &forwardReader{d: d}, d.apart.size
+		m.Reader, m.Size = &forwardReader{d: d}, d.apart.Size
 	}
 	return m
 }
@@ -109,7 +110,7 @@ func (d *Delivery) Forward() Message {
 // As sets the value that native points to, if the backend has a value of that type for this delivery: a
 // [github.com/godwitmq/godwit/snssqs.Message] of SQS, a *kgo.Record of Kafka, and a [driver.Provenance] of both. It
 // returns false for other types, and when the delivery was settled.
-func (d *Delivery) As(native any) bool { return d.c != nil && d.item.As(d.gen, native) }
+func (d *Delivery) As(native any) bool { return d.h != nil && d.item.As(d.gen, native) }
 
 // Done settles the delivery as handled. Like all settlements, it is queued and batched.
 func (d *Delivery) Done() error { return d.settle(&choice{verdict: Verdict{Action: ActionDone}}) }
@@ -121,7 +122,7 @@ func (d *Delivery) Retry(after time.Duration) error {
 
 // Reject moves the message to the channel's dead letters, with the reason.
 func (d *Delivery) Reject(reason error) error {
-	if d.c != nil && d.c.noDeadLetters() {
+	if d.h != nil && d.h.noDeadLetters() {
 		return ErrNoDeadLetters
 	}
 	return d.settle(&choice{verdict: Verdict{Action: ActionReject}, reason: readable(reason)})
@@ -142,7 +143,7 @@ type Settlement struct {
 // Tests of handlers that settle deliveries themselves ask Settled.
 func (d *Delivery) Settled() (how Settlement, ok bool) {
 	c := d.choice.Load()
-	if c == nil || d.c != nil && c == &d.c.sealed {
+	if c == nil || d.h != nil && c == &d.h.sealed {
 		return Settlement{}, false
 	}
 	return Settlement{Verdict: c.verdict, Released: c.release, Reason: c.reason}, true
@@ -177,7 +178,7 @@ func (c *choice) engine() engine.Verdict {
 // settle stores a choice. While a handler runs, its worker settles the delivery after the handler has returned, so that
 // the next one of the lane does not start earlier.
 func (d *Delivery) settle(c *choice) error {
-	if d.c != nil && !d.pulls {
+	if d.h != nil && !d.pulls {
 		if err := d.item.InHand(d.gen); err != nil {
 			return err
 		}

@@ -41,9 +41,6 @@ type Assignment struct {
 	transform *transformation // whose messages are in transactions; nil: of none
 }
 
-// With assigns a handler to the consumer, for [RunAll].
-func (c *Consumer) With(h Handler) Assignment { return Assignment{consumer: c, handler: h, weight: 1} }
-
 // Weight is how many deliveries of the consumer start in one turn, while deliveries of other consumers wait; the
 // default is 1.
 func (a Assignment) Weight(n int) Assignment {
@@ -105,9 +102,9 @@ func runFleet(ctx context.Context, o *FleetOptions, as []Assignment) ([]Report, 
 				stop(err)
 				return
 			case o.alone:
-				f.Resize(a.consumer.concurrency()) // it may have been changed since
+				f.Resize(a.consumer.life.handlers()) // it may have been changed since
 			}
-			reports[i], errs[i] = a.consumer.live(s, func(err error) {
+			reports[i], errs[i] = a.consumer.life.pass(s, func(err error) {
 				if o.StopTogether {
 					stop(err)
 				}
@@ -149,7 +146,7 @@ func checkFleet(o *FleetOptions, as []Assignment) error {
 		}
 	}
 	for _, a := range as {
-		if err := a.consumer.claim(); err != nil {
+		if err := a.consumer.life.claim(); err != nil {
 			return err
 		}
 	}
@@ -164,25 +161,10 @@ func (a Assignment) begin(ctx context.Context, o *FleetOptions, f *engine.Fleet)
 	if a.transform != nil {
 		h = a.transform.around(h)
 	}
-	cfg := c.config(h, a.batching)
+	cfg := c.handling.config(c.backend, h, a.batching)
 	cfg.Weight, cfg.Priority = a.weight, a.priority
 	if a.transform != nil {
 		cfg.Open = a.transform.open
 	}
-	return c.begin(ctx, f, cfg)
-}
-
-// live runs a session that has begun, until it is over. It calls failed as soon as the session cannot continue.
-func (c *Consumer) live(s *engine.Session, failed func(err error)) (Report, error) {
-	s.Poll()
-	<-s.Done()
-	if err := s.Fatal(); err != nil {
-		failed(err)
-	}
-	r, err := c.end(s)
-	if f := c.o.Hooks.Shutdown; f != nil {
-		c.guard(func() { f(r) })
-	}
-	c.state.to(StateExited)
-	return r, err
+	return c.life.begin(ctx, f, cfg)
 }

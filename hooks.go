@@ -108,6 +108,45 @@ func (h Hooks) Join(others ...Hooks) Hooks {
 	return h
 }
 
+// faults gets the panics of functions that the user has set.
+type faults func(*PanicError)
+
+// guard must be deferred.
+func (report faults) guard() {
+	if p := recover(); p != nil { //nolint:revive // its callers defer it
+		report(newPanicError(p))
+	}
+}
+
+// call0, call1 and the others call a hook, if it is set.
+func call0(report faults, f func()) {
+	if f != nil {
+		defer report.guard()
+		f()
+	}
+}
+
+func call1[A any](report faults, f func(A), a A) {
+	if f != nil {
+		defer report.guard()
+		f(a)
+	}
+}
+
+func call2[A, B any](report faults, f func(A, B), a A, b B) {
+	if f != nil {
+		defer report.guard()
+		f(a, b)
+	}
+}
+
+func call3[A, B, C any](report faults, f func(A, B, C), a A, b B, c C) {
+	if f != nil {
+		defer report.guard()
+		f(a, b, c)
+	}
+}
+
 func both0(f, g func()) func() {
 	if f == nil || g == nil {
 		return either(f, g, f == nil)

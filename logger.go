@@ -23,6 +23,7 @@ const (
 type consumerLog struct {
 	*slog.Logger
 	retries, panics, stores, holds, undeleted sampler
+	discards                                  discardLog
 }
 
 func newConsumerLog(to *slog.Logger, channel string) *consumerLog {
@@ -202,15 +203,23 @@ type discardSum struct {
 	id    string // the id of one of them; "": unknown
 }
 
-// logDiscarded logs discarded messages: at once for the first one, then once a minute with the sum.
-func (c *Consumer) logDiscarded(now time.Time) {
-	log := func(why DiscardReason, text string) {
-		if sum := c.discards.take(why, now); sum.count > 0 {
-			c.log.Log(context.Background(), sum.level, text, "count", sum.count, "one", sum.id)
+// discarded counts discarded messages, and logs them: at once for the first one, then once a minute with the sum.
+func (l *consumerLog) discarded(d Discarded) {
+	l.discards.add(d)
+	l.reportDiscarded(time.Now())
+}
+
+// reportDiscarded logs the sums that are due.
+func (l *consumerLog) reportDiscarded(now time.Time) {
+	texts := [...]string{
+		DiscardFiltered: "messages were discarded: the consumer's filter does not select them",
+		DiscardFinished: "messages were discarded: they had been handled before",
+	}
+	for why, text := range texts {
+		if sum := l.discards.take(DiscardReason(why), now); sum.count > 0 {
+			l.Log(context.Background(), sum.level, text, "count", sum.count, "one", sum.id)
 		}
 	}
-	log(DiscardFiltered, "messages were discarded: the consumer's filter does not select them")
-	log(DiscardFinished, "messages were discarded: they had been handled before")
 }
 
 func (l *discardLog) add(d Discarded) {

@@ -10,17 +10,15 @@ import (
 	"time"
 
 	"github.com/godwitmq/godwit/driver"
-	"github.com/godwitmq/godwit/internal/calls"
+	"github.com/godwitmq/godwit/internal/bodies"
 )
 
 // payload is the body of a delivery that is in a store, apart from its message.
 type payload struct {
-	opener driver.Opener
-	size   int64        // of the body, as its sender said
-	filled bool         // Delivery.Body has it
-	bad    error        // why it cannot be read, of a dead letter; nil: it can
-	opened atomic.Bool  // by Delivery.Open
-	tries  atomic.Int32 // receives, and reads that have failed because of the store
+	bodies.Body
+	filled bool        // Delivery.Body has it
+	bad    error       // why it cannot be read, of a dead letter; nil: it can
+	opened atomic.Bool // by Delivery.Open
 }
 
 // Open begins to read the body. It is for bodies that are not in Delivery.Body: those of large messages that are larger
@@ -35,15 +33,12 @@ func (d *Delivery) Open(ctx context.Context) (io.ReadCloser, error) {
 		return nil, d.apart.bad
 	}
 	d.apart.opened.Store(true)
-	d.c.health.calls.Begin(calls.Store, 1)
 	began := time.Now()
-	r, _, err := d.c.openBody(ctx, d)
-	d.c.tellBodyRead(d, began, err)
-	d.c.health.calls.End(calls.Store, d.c.stalled(ctx, err))
+	r, _, err := d.h.payloads.store.Open(ctx, &d.apart.Body)
+	d.h.payloads.told(d, began, err)
 	if err != nil {
 		return nil, err
 	}
-	r.log = &d.c.health.calls
 	return r, nil
 }
 
@@ -53,25 +48,16 @@ func (d *Delivery) large() bool { return d.apart != nil }
 // unread reports whether the body is in the store and not in Delivery.Body.
 func (d *Delivery) unread() bool { return d.apart != nil && !d.apart.filled }
 
-// storeError is an error of the store of a body. It wraps the error of the backend, which has the class.
-type storeError struct {
-	err  error
-	wait time.Duration // until the next attempt, after a passing error
-}
-
-func (e *storeError) Error() string { return e.err.Error() }
-func (e *storeError) Unwrap() error { return e.err }
-
-// passing reports whether a repetition may succeed.
-func (e *storeError) passing() bool { return driver.ClassOf(e.err).Passing() }
-
-// payloadFault is why a delivery's body can never be read; nil: the error is another one.
-func payloadFault(err error) *driver.PayloadError {
-	var fault *driver.PayloadError
-	if errors.As(err, &fault) {
-		return fault
+// refuse rejects a delivery whose body can never be read or does not fit, whatever the policy says about errors. A
+// second copy of a handled message, whose body was deleted with the first, is done.
+func (d *Delivery) refuse(err error) {
+	var large *oversized
+	switch {
+	case errors.Is(err, driver.ErrFinished):
+		d.choice.CompareAndSwap(nil, &choice{verdict: Verdict{Action: ActionDone}})
+	case bodies.FaultOf(err) != nil || errors.As(err, &large):
+		d.choice.CompareAndSwap(nil, &choice{verdict: Verdict{Action: ActionReject}, reason: err})
 	}
-	return nil
 }
 
 // oversized is the reason to reject a delivery whose handler needs its body in memory.
@@ -82,13 +68,94 @@ func (e *oversized) Error() string {
 		"Delivery.Open in a handler of single deliveries", e.size, e.limit)
 }
 
-// errUnread is the reason to reject a delivery that its handler has not read.
-func (c *Consumer) errUnread(d *Delivery) error { return &oversized{d.apart.size, c.o.MaxBody} }
+// payloads reads the bodies of a consumer's deliveries from their store.
+type payloads struct {
+	store *bodies.Store
+	o     *ConsumerOptions
+	dead  bool // of dead letters, which cannot be rejected again
+	fault faults
+}
 
-// stalled is what an error says about the store, for Health. nil: nothing, or that it works.
-func (c *Consumer) stalled(ctx context.Context, err error) error {
-	if context.Cause(ctx) == nil {
-		return calls.Stall(err)
+// fetches reports whether the body of a delivery is read before its handler begins.
+func (p *payloads) fetches(d *Delivery) bool {
+	return d.unread() && d.apart.bad == nil && !p.o.Stream && d.apart.Size <= p.o.MaxBody
+}
+
+// sizeOf is how many bytes the bodies of deliveries will take that are read before their handler.
+func (p *payloads) sizeOf(ds ...*Delivery) (n int64) {
+	for _, d := range ds {
+		if p.fetches(d) {
+			n += d.apart.Size
+		}
 	}
-	return nil // the caller has ended the call
+	return n
+}
+
+// fetch reads the body of a delivery in hand, unless the handler reads it. It counts against ConsumerOptions.MaxBytes.
+// If it cannot be read, the error is a *bodies.Error. That of a dead letter is noted in the delivery instead.
+func (p *payloads) fetch(ctx context.Context, d *Delivery) error {
+	if !p.fetches(d) {
+		return nil
+	}
+	a := d.apart
+	began := time.Now()
+	body, err := p.store.Download(ctx, &a.Body, func(by int64) { d.item.Grow(d.gen, by) })
+	p.told(d, began, err)
+	switch {
+	case err == nil:
+		d.Body, a.filled = body, true
+	case p.dead && bodies.FaultOf(err) != nil:
+		d.Undecodable, a.bad = err, err
+	default:
+		return err
+	}
+	return nil
+}
+
+// fetchAll reads several bodies, a few at a time. The errors are by the index of the delivery.
+func (p *payloads) fetchAll(ctx context.Context, ds []*Delivery) []error {
+	errs := make([]error, len(ds))
+	var g bodies.Group
+	for i, d := range ds {
+		if p.fetches(d) {
+			g.Go(func() { errs[i] = p.fetch(ctx, d) })
+		}
+	}
+	g.Wait()
+	return errs
+}
+
+// told calls the hook for a read of the store.
+func (p *payloads) told(d *Delivery, began time.Time, err error) {
+	call2(p.fault, p.o.Hooks.BodyRead, d, BodyRead{Bytes: d.apart.Size, Took: time.Since(began), Err: err})
+}
+
+// unread is the reason to reject a delivery whose handler needs its body in memory, and does not have it; nil: none.
+func (p *payloads) unread(d *Delivery) error {
+	if p.o.Stream || !d.unread() || d.apart.bad != nil {
+		return nil
+	}
+	return &oversized{d.apart.Size, p.o.MaxBody}
+}
+
+// forwardReader reads the body of a delivery that is in the store. It is opened when it is first read.
+type forwardReader struct {
+	d *Delivery
+	r io.ReadCloser
+}
+
+// Read implements io.Reader.
+func (f *forwardReader) Read(to []byte) (int, error) {
+	if f.r == nil {
+		r, err := f.d.Open(context.Background()) // the send's context ends the upload, which reads it
+		if err != nil {
+			return 0, err
+		}
+		f.r = r
+	}
+	n, err := f.r.Read(to)
+	if err != nil {
+		err = errors.Join(err, f.r.Close())
+	}
+	return n, err
 }

@@ -12,7 +12,7 @@ import (
 
 // puller is a session with an iterator instead of a handler. The caller settles its deliveries.
 type puller struct {
-	c        *Consumer
+	h        *handling
 	s        *engine.Session
 	failures failures
 	left     sync.Once
@@ -95,7 +95,7 @@ func (c *Consumer) batches(ctx context.Context, most int) iter.Seq2[[]*Delivery,
 		defer p.leave()
 		defer p.s.WakeWhenDone()()
 		for {
-			ds := p.c.fetchPulled(ctx, p.next(most))
+			ds := p.h.fetched(ctx, p.next(most))
 			if err := p.failures.take(); err != nil && !yield(nil, err) {
 				p.release(ds)
 				return
@@ -121,18 +121,17 @@ func (c *Consumer) pull(ctx context.Context) (*puller, error) {
 	if err := checkContext(ctx); err != nil {
 		return nil, err
 	}
-	if err := c.claim(); err != nil {
+	if err := c.life.claim(); err != nil {
 		return nil, err
 	}
-	p := &puller{c: c, ended: make(chan struct{}), closed: make(chan struct{}), reminded: make(chan struct{})}
-	s, err := c.begin(ctx, engine.NewFleet(0, c.o.MaxBytes, true), c.config(nil, nil))
+	p := &puller{h: &c.handling, ended: make(chan struct{}), closed: make(chan struct{}), reminded: make(chan struct{})}
+	cfg := c.handling.config(c.backend, nil, nil)
+	s, err := c.life.begin(ctx, engine.NewFleet(0, c.o.MaxBytes, true), cfg)
 	if err != nil {
 		return nil, err
 	}
 	p.s = s
-	c.mu.Lock()
-	c.puller = p
-	c.mu.Unlock()
+	c.life.change(func(l *lifetime) { l.puller = p })
 	s.Poll()
 	return p, nil
 }
@@ -168,19 +167,12 @@ func (p *puller) next(most int) []*Delivery {
 func (p *puller) hand(ds []*Delivery, yield func([]*Delivery, error) bool) bool {
 	defer func() {
 		for _, d := range ds {
-			if !d.kept.Load() && d.choice.CompareAndSwap(nil, &p.c.sealed) && d.item.TakeBack(d.gen) {
-				p.unsettled(d)
+			if !d.kept.Load() && d.choice.CompareAndSwap(nil, &p.h.sealed) && d.item.TakeBack(d.gen) {
+				call1(p.h.life.fault, p.h.o.Hooks.Unsettled, d)
 			}
 		}
 	}()
 	return yield(ds, nil)
-}
-
-// unsettled calls the hook for a delivery that the loop's body has left unsettled.
-func (p *puller) unsettled(d *Delivery) {
-	if f := p.c.o.Hooks.Unsettled; f != nil {
-		p.c.guard(func() { f(d) })
-	}
 }
 
 func (p *puller) release(ds []*Delivery) {
@@ -195,8 +187,8 @@ func (p *puller) leave() {
 	p.left.Do(func() {
 		p.s.Stop(ErrClosed)
 		go func() {
-			_, p.err = p.c.end(p.s)
-			p.c.state.to(StateExited)
+			_, p.err = p.h.life.end(p.s)
+			p.h.life.state.to(StateExited)
 			close(p.ended)
 			p.remind()
 			close(p.reminded)
@@ -206,14 +198,12 @@ func (p *puller) leave() {
 
 // remind calls a hook if the consumer is not closed: the process may then end before all deliveries are released.
 func (p *puller) remind() {
-	t := time.NewTimer(p.c.o.ShutdownTimeout)
+	t := time.NewTimer(p.h.o.ShutdownTimeout)
 	defer t.Stop()
 	select {
 	case <-p.closed:
 	case <-t.C:
-		if f := p.c.o.Hooks.Unclosed; f != nil {
-			p.c.guard(f)
-		}
+		call0(p.h.life.fault, p.h.o.Hooks.Unclosed)
 	}
 }
 
@@ -225,16 +215,14 @@ func (c *Consumer) Close(ctx context.Context) (Report, error) {
 	if err := checkContext(ctx); err != nil {
 		return Report{}, err
 	}
-	c.mu.Lock()
-	p, giveUp := c.puller, c.giveUp
-	c.mu.Unlock()
+	var p *puller
+	var giveUp func(error)
+	c.life.change(func(l *lifetime) { p, giveUp = l.puller, l.giveUp })
 	if p == nil {
 		if giveUp != nil {
 			giveUp(ErrClosed)
 		}
-		if c.state.to(StateExiting) {
-			c.state.to(StateExited)
-		}
+		c.life.exit()
 		return Report{}, nil
 	}
 	p.closing.Do(func() { close(p.closed) })
@@ -246,10 +234,6 @@ func (c *Consumer) Close(ctx context.Context) (Report, error) {
 	}
 	<-p.reminded
 	r := reportOf(p.s)
-	p.reported.Do(func() {
-		if f := c.o.Hooks.Shutdown; f != nil {
-			c.guard(func() { f(r) })
-		}
-	})
+	p.reported.Do(func() { call1(c.life.fault, c.o.Hooks.Shutdown, r) })
 	return r, errors.Join(p.failures.take(), p.err)
 }

@@ -65,7 +65,7 @@ func (p *Producer) SendBatch(ctx context.Context, ms []Message) error {
 	var c caller
 	for i := range ms {
 		if c.uploads == nil && p.uploaded(&ms[i]) {
-			c.uploads = &uploads{tokens: make(chan struct{}, uploadsAtOnce), errs: map[*outgoing]error{}}
+			c.uploads = &uploads{errs: map[*outgoing]error{}}
 		}
 		if err := p.prepareThrough(ctx, ms[i], &all[i], &c); err != nil {
 			errs[i] = err

@@ -99,14 +99,14 @@ func (l *healthLog) recent(now time.Time) error {
 	return l.faultErr
 }
 
+// State returns the consumer's state, and since when it has it.
+func (c *Consumer) State() (State, time.Time) { return c.life.state.now() }
+
 // Health returns the consumer's current state.
 func (c *Consumer) Health() Health {
 	h := Health{}
-	h.State, h.Since = c.state.now()
-	c.mu.Lock()
-	s := c.session
-	h.Paused = c.paused
-	c.mu.Unlock()
+	h.State, h.Since = c.life.state.now()
+	s := c.life.change(func(l *lifetime) { h.Paused = l.paused })
 	now := time.Now()
 	var known engine.Health
 	if s != nil {
@@ -127,9 +127,7 @@ type SlowHandler struct {
 // Slow returns the handlers that have been running for at least so long, the oldest first, with their stacks. It stops
 // all goroutines for a moment, so call it when somebody wants to know, and not regularly.
 func (c *Consumer) Slow(longer time.Duration) (slow []SlowHandler) {
-	c.mu.Lock()
-	s := c.session
-	c.mu.Unlock()
+	s := c.life.current()
 	if s == nil {
 		return nil
 	}
@@ -194,6 +192,15 @@ type Report struct {
 	StillRunning int // deliveries whose handlers had not returned
 }
 
+// Report returns what the consumer has done so far. It may be called at any time.
+func (c *Consumer) Report() Report {
+	s := c.life.current()
+	if s == nil {
+		return Report{}
+	}
+	return reportOf(s)
+}
+
 // reportOf is the report of a session so far.
 func reportOf(s *engine.Session) Report {
 	n := s.Counts()
@@ -230,9 +237,7 @@ type Live struct {
 // Live returns what the consumer holds now; the zero Live, if it does not run. It may be called at any time, and makes
 // no request.
 func (c *Consumer) Live() Live {
-	c.mu.Lock()
-	s := c.session
-	c.mu.Unlock()
+	s := c.life.current()
 	if s == nil {
 		return Live{}
 	}
@@ -282,12 +287,10 @@ func (c *Consumer) Demand(ctx context.Context) (Demand, error) {
 	if err != nil {
 		return Demand{}, wrapError("inspect", c.name, "", err)
 	}
-	c.mu.Lock()
-	s := c.session
-	c.mu.Unlock()
+	s := c.life.current()
 	d := Demand{Backlog: depth.Waiting, InFlight: depth.InFlight + depth.Delayed}
 	if s == nil {
-		d.Workers = pace.New(pace.Options{Floor: c.concurrency(), Tolerance: c.o.DelayTolerance}).Wanted(d.Backlog,
+		d.Workers = pace.New(pace.Options{Floor: c.life.handlers(), Tolerance: c.o.DelayTolerance}).Wanted(d.Backlog,
 			depth.Oldest)
 	} else {
 		known := s.Demand(d.Backlog, depth.Oldest)
@@ -299,16 +302,7 @@ func (c *Consumer) Demand(ctx context.Context) (Demand, error) {
 	for _, p := range depth.Partitions {
 		d.Partitions = append(d.Partitions, PartitionDemand(p))
 	}
-	most := c.ceiling(c.concurrency())
+	most := max(c.life.handlers(), c.life.most)
 	d.Consumers = (d.Workers + most - 1) / most
 	return d, nil
-}
-
-// ceiling is how far the pool may grow. Without a MaxConcurrency above Concurrency it does not grow, even after
-// SetConcurrency has lowered the number.
-func (c *Consumer) ceiling(floor int) int {
-	if !c.adapts {
-		return floor
-	}
-	return max(floor, c.o.MaxConcurrency)
 }

@@ -8,20 +8,18 @@ import (
 	"sync"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/internal/bodies"
 	"github.com/godwitmq/godwit/internal/calls"
 )
 
 const (
-	// uploadsAtOnce is how many large bodies of one SendBatch are written to the store at the same time.
-	uploadsAtOnce = 4
 	// maxRead is the largest body of a Reader that is read into memory, on a channel without a store.
 	maxRead = 16 << 20
 )
 
 // uploads are the large bodies of one SendBatch that are being written to the store.
 type uploads struct {
-	wg     sync.WaitGroup
-	tokens chan struct{}
+	group bodies.Group
 
 	mu   sync.Mutex
 	errs map[*outgoing]error
@@ -39,9 +37,7 @@ func (p *Producer) uploaded(m *Message) bool {
 // begin prepares a message in a goroutine, when one of the earlier ones is ready.
 func (u *uploads) begin(ctx context.Context, p *Producer, m *Message, out *outgoing, c *caller) {
 	own := *m // middleware may change the message when the SendFunc has returned
-	u.tokens <- struct{}{}
-	u.wg.Go(func() {
-		defer func() { <-u.tokens }()
+	u.group.Go(func() {
 		if err := p.encode(ctx, &own, out, c); err != nil {
 			u.mu.Lock()
 			u.errs[out] = err
@@ -55,7 +51,7 @@ func (u *uploads) wait() map[*outgoing]error {
 	if u == nil {
 		return nil
 	}
-	u.wg.Wait()
+	u.group.Wait()
 	return u.errs
 }
 
@@ -144,26 +140,4 @@ func (p *Producer) read(m *Message, wire *driver.Message) error {
 	}
 	wire.Body, wire.Reader, wire.Size = body, nil, 0
 	return nil
-}
-
-// forwardReader reads the body of a delivery that is in the store. It is opened when it is first read.
-type forwardReader struct {
-	d *Delivery
-	r io.ReadCloser
-}
-
-// Read implements io.Reader.
-func (f *forwardReader) Read(to []byte) (int, error) {
-	if f.r == nil {
-		r, err := f.d.Open(context.Background()) // the send's context ends the upload, which reads it
-		if err != nil {
-			return 0, err
-		}
-		f.r = r
-	}
-	n, err := f.r.Read(to)
-	if err != nil {
-		err = errors.Join(err, f.r.Close())
-	}
-	return n, err
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/internal/backoff"
+	"github.com/godwitmq/godwit/internal/bodies"
 	"github.com/godwitmq/godwit/internal/engine"
 )
 
@@ -81,7 +82,7 @@ func (d *Delivery) exhausted(maxAttempts int) bool {
 	if d.Failures >= maxAttempts {
 		return true
 	}
-	if d.c != nil && d.c.o.releasesOften() {
+	if d.h != nil && d.h.o.releasesOften() {
 		return d.nearLimit
 	}
 	return d.Attempt >= attemptsAFailure*maxAttempts
@@ -130,8 +131,8 @@ func kindOf(err error, d *Delivery, maxAttempts int) string {
 	exhausted := d.spent || d.exhausted(maxAttempts)
 	var large *oversized
 	switch {
-	case payloadFault(err) != nil:
-		return payloadFault(err).Fault.String()
+	case bodies.FaultOf(err) != nil:
+		return bodies.FaultOf(err).Fault.String()
 	case errors.As(err, &large):
 		return kindOversized
 	case errors.As(err, &held):
@@ -186,4 +187,38 @@ func IsTransient(err error) bool {
 		return true
 	}
 	return errors.As(err, &network) || errors.As(err, &call) || errors.As(err, &path)
+}
+
+// engineVerdict converts a verdict for the engine.
+func engineVerdict(v Verdict) engine.Verdict {
+	ev := engine.Verdict{After: v.After}
+	switch v.Action {
+	case ActionRetry:
+		ev.Action = engine.ActionRetry
+	case ActionReject:
+		ev.Action = engine.ActionReject
+	case ActionDrop:
+		ev.Action = engine.ActionDrop
+	case ActionStop:
+		ev.Action = engine.ActionStop
+	default:
+		ev.Action = engine.ActionDone
+	}
+	return ev
+}
+
+// verdictOf converts the engine's verdict. A released delivery has none.
+func verdictOf(v engine.Verdict) Verdict {
+	switch v.Action {
+	case engine.ActionRetry, engine.ActionHold:
+		return Verdict{Action: ActionRetry, After: v.After}
+	case engine.ActionReject:
+		return Verdict{Action: ActionReject}
+	case engine.ActionDrop:
+		return Verdict{Action: ActionDrop}
+	case engine.ActionStop:
+		return Verdict{Action: ActionStop}
+	default:
+		return Verdict{}
+	}
 }

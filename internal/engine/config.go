@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/godwitmq/godwit/driver"
@@ -69,7 +70,8 @@ type Config struct {
 	Provision func(ctx context.Context) error
 	// Observe makes the observer of the session.
 	Observe func(s *Session) Observer
-	Calls   *calls.Log // results of calls to the service
+	Calls   *calls.Log   // results of calls to the service
+	Log     *slog.Logger // gets what a person on call needs, and no observer
 }
 
 // Observer is called when something happens. Several goroutines may call its methods at the same time, never with a
@@ -87,23 +89,16 @@ type Observer interface {
 	LeaseLost(owner any)
 	Released(owner any)
 	SettleFailed(owner any, action driver.Action, err error)
+	// Discarded: the backend has finished messages that no handler gets or, with d.Err, could not finish them.
 	Discarded(d driver.Discarded)
 	Unopened(n int)
-	// Undiscarded: the backend could not finish messages that no handler gets; they are delivered again.
-	Undiscarded(n int, err error)
 	Breaker(open bool, err error)
 	Resized(from, to int)
 	ReceiveFailed(doing string, err error, wait time.Duration)
-	ProvisionFailed(err error, wait time.Duration)
-	InspectFailed(err error)
-	SourcesLost(err error)
-	PausedAtService(why error) // the service refuses polls because of a pause; nil: it does not any more
 	Polled(p Poll)
 	Settled(s Settling)
 	Renewed(r Renewal)
-	PollLeftOpen()
 	Faulted(err error) // the engine, or a function of the application that it called, panicked
-	Leaked(what string)
 }
 
 // Activity is what a polling session is doing.

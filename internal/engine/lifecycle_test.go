@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"strings"
 	"testing"
@@ -25,6 +26,8 @@ func bare(lim driver.ReceiveLimits, cfg *Config) *flow {
 	f.sources.by = map[*driver.Source]*source{}
 	f.tenants = newTenants(cfg.MaxPerTenant, &f.places, &f.lim)
 	f.held.f, f.stints.f, f.stints.tickAt, f.stints.runUntil, f.polls = f, f, never, never, context.Background()
+	cfg.Log = slog.New(slog.DiscardHandler)
+	f.talk.log = cfg.Log
 	fleet.bus.join(&f.queue)
 	return f
 }

@@ -69,7 +69,7 @@ func (o *ownership) lost(keys []*driver.Source, err error) {
 		}
 	}
 	f.unlock()
-	o.obs.SourcesLost(err)
+	f.cfg.Log.Warn("partitions were lost", "error", err)
 }
 
 func (o *ownership) unopened(n int) { o.obs.Unopened(n) }
@@ -79,7 +79,7 @@ func (o *ownership) discarded(d driver.Discarded) {
 	o.f.cfg.Calls.Begin(calls.Discard, 1)
 	o.f.cfg.Calls.End(calls.Discard, calls.Stall(d.Err))
 	if d.Err != nil {
-		o.obs.Undiscarded(d.Count, d.Err)
+		o.obs.Discarded(d)
 		return
 	}
 	o.f.fleet.mu.Lock()

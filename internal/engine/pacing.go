@@ -178,7 +178,7 @@ func (p *pacing) look(inspector driver.Inspector) {
 	defer cancel()
 	depth, err := inspector.Inspect(ctx, p.cfg.Channel)
 	if err != nil {
-		p.obs.InspectFailed(err)
+		p.cfg.Log.Debug("the size of the backlog could not be read", "error", err)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

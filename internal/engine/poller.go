@@ -406,7 +406,7 @@ func (p *pollers) backOff(period context.Context, err error) {
 	p.obs.ReceiveFailed("receiving", p.cfg.Error("receive", "", err), wait)
 	if p.provisions(err) {
 		if err := p.provisionAgain(period); err != nil && period.Err() == nil {
-			p.obs.ProvisionFailed(err, wait)
+			p.cfg.Log.Warn("provisioning failed; it will be tried again", "error", err, "in", wait)
 		}
 	}
 	_ = backoff.Sleep(period, wait) // returns early when the period ends, which the caller checks

@@ -42,7 +42,7 @@ func NewSession(ctx context.Context, f *Fleet, cfg *Config) *Session {
 	s.obs = cfg.Observe(s)
 	s.service = service{session: s, cfg: &s.cfg, obs: s.obs}
 	s.flow = &flow{
-		fleet: f, cfg: &s.cfg, talk: talk{obs: s.obs}, starts: newStartLog(), polls: s.polls,
+		fleet: f, cfg: &s.cfg, talk: talk{obs: s.obs, log: cfg.Log}, starts: newStartLog(), polls: s.polls,
 		clock: newClock(),
 	}
 	s.flow.sources.by = map[*driver.Source]*source{}

@@ -163,14 +163,9 @@ func (deaf) Released(any)                               {}
 func (deaf) SettleFailed(any, driver.Action, error)     {}
 func (deaf) Discarded(driver.Discarded)                 {}
 func (deaf) Unopened(int)                               {}
-func (deaf) Undiscarded(int, error)                     {}
 func (deaf) Breaker(bool, error)                        {}
 func (deaf) ReceiveFailed(string, error, time.Duration) {}
-func (deaf) ProvisionFailed(error, time.Duration)       {}
-func (deaf) SourcesLost(error)                          {}
-func (deaf) PausedAtService(error)                      {}
 func (deaf) Polled(Poll)                                {}
 func (deaf) Settled(Settling)                           {}
 func (deaf) Renewed(Renewal)                            {}
-func (deaf) PollLeftOpen()                              {}
 func (deaf) Faulted(error)                              {}

@@ -52,7 +52,9 @@ func (s *Session) Shutdown() error {
 	s.pace.looks.Wait()
 	s.audit(polled)
 	if !polled {
-		s.obs.PollLeftOpen()
+		s.cfg.Log.Warn("a poll was still open at the end of the stop: messages that it receives are delivered again when "+
+			"their leases end; set a shorter WaitTime to prevent this", "ShutdownTimeout", budget, "WaitTime",
+			s.cfg.Receiver.Wait)
 	}
 	return errors.Join(s.Fatal(), s.closeReceiver(ctx))
 }
@@ -146,7 +148,8 @@ func (s *Session) audit(polled bool) {
 	}
 	f.unlock()
 	if left != "" {
-		s.obs.Leaked(left)
+		s.cfg.Log.Error("the consumer's counts of held deliveries are not zero at its end: please report this as a bug",
+			"left", left)
 	}
 }
 

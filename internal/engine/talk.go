@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"log/slog"
 	"time"
 
 	"github.com/godwitmq/godwit/driver"
@@ -10,6 +11,7 @@ import (
 // because the items may be reused by then. Guarded by the fleet's lock.
 type talk struct {
 	obs     Observer
+	log     *slog.Logger
 	notes   []func()  // in any order
 	orderly []func()  // one after another, in order
 	told    Activity  // the last activity that was reported
@@ -110,7 +112,9 @@ func (t *talk) polled(nothing, nothingRuns bool) { t.empty = nothing && (nothing
 // paused reports that the service refuses polls because the channel is paused there.
 func (t *talk) paused(why error, now time.Time) {
 	if t.halted.IsZero() {
-		t.orderly = append(t.orderly, func() { t.obs.PausedAtService(why) })
+		t.orderly = append(t.orderly, func() {
+			t.log.Warn("receives are refused; the consumer polls again until the channel is resumed", "error", why)
+		})
 	}
 	t.halted = now
 }
@@ -121,5 +125,7 @@ func (t *talk) resumed(began time.Time) {
 		return
 	}
 	t.halted = time.Time{}
-	t.orderly = append(t.orderly, func() { t.obs.PausedAtService(nil) })
+	t.orderly = append(t.orderly, func() {
+		t.log.Warn("receives are not refused any more: the channel was resumed")
+	})
 }

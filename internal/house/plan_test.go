@@ -118,6 +118,7 @@ var plan = []room{
 
 	{path: "internal/backoff"},
 	{path: "internal/batch", ours: []string{"driver", "internal/backoff"}},
+	{path: "internal/bodies", ours: []string{"driver", "internal/backoff", "internal/calls"}},
 	{path: "internal/calls", ours: []string{"driver"}},
 	{path: "internal/claim", ours: []string{"driver"}, others: []string{"github.com/klauspost/compress/zstd"}},
 	{path: "internal/circuit", ours: []string{"internal/backoff"}},
