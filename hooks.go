@@ -109,7 +109,7 @@ func (h Hooks) Join(others ...Hooks) Hooks {
 }
 
 // faults gets the panics of functions that the user has set.
-type faults func(*PanicError)
+type faults func(error)
 
 // guard must be deferred.
 func (report faults) guard() {

@@ -115,6 +115,14 @@ func (l *consumerLog) panicked(d *Delivery, err error) {
 	}
 }
 
+// fault logs an internal panic.
+func (l *consumerLog) fault(err error) {
+	var p *PanicError
+	if errors.As(err, &p) {
+		l.Error("internal panic", "error", err, "stack", string(p.Stack))
+	}
+}
+
 func (l *consumerLog) timedOut(d *Delivery, limit time.Duration) {
 	l.WarnContext(about(d), "a handler exceeded the processing timeout; its context is canceled", "id", d.ID,
 		"timeout", limit)

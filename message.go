@@ -1,6 +1,8 @@
 package godwit
 
 import (
+	"errors"
+	"fmt"
 	"io"
 	"time"
 
@@ -120,4 +122,41 @@ func (m *Message) driver(ordered bool) driver.Message {
 		ContentType: m.ContentType, Type: m.Type, Version: m.Version,
 		Header: m.Headers, Body: m.Body, Reader: m.Reader, Size: m.Size, Delay: m.Delay,
 	}
+}
+
+// maxRead is the largest body of a Reader that is read into memory, on a channel without a store.
+const maxRead = 16 << 20
+
+// read reads the body of a Reader into memory, unless it is larger than apart and goes to the store.
+func (m *Message) read(wire *driver.Message, apart int64) error {
+	switch {
+	case m.Reader == nil && m.Size == 0:
+		return nil
+	case m.Reader == nil:
+		return invalid("Message.Size", m.Size, "it is for a Reader: set that, too, or remove it")
+	case m.Body != nil:
+		return invalid("Message.Reader", "set", "the message has a Body, too: remove one of both")
+	case m.Size < 0:
+		return invalid("Message.Size", m.Size, "it is the number of the Reader's bytes")
+	case apart > 0 && m.Size > apart:
+		return nil
+	case m.Size > maxRead:
+		return &driver.Error{Class: driver.TooLarge, Err: fmt.Errorf("the Reader has %d bytes, and without a store at "+
+			"most %d are sent: give the backend a store (snssqs.Options.Store, kafka.Options.Store)", m.Size, maxRead)}
+	}
+	body := make([]byte, m.Size)
+	n, err := io.ReadFull(m.Reader, body)
+	switch {
+	case errors.Is(err, io.EOF) && m.Size == 0:
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return invalid("Message.Size", m.Size, fmt.Sprintf("the Reader has %d bytes", n))
+	case err != nil:
+		return fmt.Errorf("read Message.Reader: %w", err)
+	default:
+		if more, _ := io.ReadFull(m.Reader, make([]byte, 1)); more > 0 {
+			return invalid("Message.Size", m.Size, "the Reader has more bytes")
+		}
+	}
+	wire.Body, wire.Reader, wire.Size = body, nil, 0
+	return nil
 }

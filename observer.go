@@ -16,7 +16,7 @@ type observer struct {
 }
 
 func newObserver(h *handling, s *engine.Session) *observer {
-	return &observer{h, &h.o.Hooks, func(err *PanicError) { s.Fault(err) }}
+	return &observer{h, &h.o.Hooks, s.Fault}
 }
 
 // delivery returns the delivery that the session has as an owner.
@@ -134,8 +134,5 @@ func (o *observer) Renewed(r engine.Renewal) { call1(o.fault, o.hooks.Renewed, R
 
 func (o *observer) Faulted(err error) {
 	o.health.fault(err)
-	var p *PanicError
-	if errors.As(err, &p) {
-		o.log.Error("internal panic", "error", err, "stack", string(p.Stack))
-	}
+	o.log.fault(err)
 }

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/godwitmq/godwit/driver"
-	"github.com/godwitmq/godwit/internal/circuit"
 )
 
 // ProducerHooks are functions that a producer calls when something happens. A nil function is ignored. Hooks are called
@@ -45,60 +44,39 @@ func (h ProducerHooks) Join(others ...ProducerHooks) ProducerHooks {
 	return h
 }
 
-// hook calls a function of the user. A panic of it is a fault, which Health reports.
-func (p *Producer) hook(f func()) {
-	defer func() {
-		if v := recover(); v != nil {
-			p.faults.fault(newPanicError(v))
-		}
-	}()
-	f()
+// sendHooks calls the hooks of a producer. Their panics are faults, which Health reports.
+type sendHooks struct {
+	*ProducerHooks
+	faults healthLog
+	fault  faults
 }
 
-// guarded is a function of the user that does not end the process when it panics.
-func (p *Producer) guarded(f func(Receipt, error)) func(Receipt, error) {
-	return func(r Receipt, err error) { p.hook(func() { f(r, err) }) }
+func (h *sendHooks) init(hooks *ProducerHooks) {
+	h.ProducerHooks = hooks
+	h.fault = h.faults.fault
 }
 
 // sent calls the hook for a request that began at a time.
-func (p *Producer) sent(wire []driver.Prepared, traces []Headers, began time.Time, err error) {
-	s := Sending{Messages: len(wire), Began: began, Took: time.Since(began), Err: err, Traces: traces}
+func (h *sendHooks) sent(ms []*outgoing, began time.Time, err error) {
+	if h.Sent == nil {
+		return
+	}
+	s := Sending{Messages: len(ms), Began: began, Took: time.Since(began), Err: err}
 	var entries *driver.BatchError
 	switch {
 	case errors.As(err, &entries):
 		s.Failed = len(entries.Errs)
 	case err != nil:
-		s.Failed = len(wire)
+		s.Failed = len(ms)
 	}
-	for i := range wire {
-		s.Bytes += int64(wire[i].Size)
-	}
-	p.hook(func() { p.o.Hooks.Sent(s) })
-}
-
-// tracesOf are the traces of messages; nil: none has one.
-func tracesOf(ms []*outgoing) (traces []Headers) {
 	for i, m := range ms {
-		if len(m.trace) > 0 && traces == nil {
-			traces = make([]Headers, len(ms))
+		s.Bytes += int64(m.Size)
+		if len(m.trace) > 0 && s.Traces == nil {
+			s.Traces = make([]Headers, len(ms))
 		}
-		if traces != nil {
-			traces[i] = m.trace
+		if s.Traces != nil {
+			s.Traces[i] = m.trace
 		}
 	}
-	return traces
-}
-
-// answered tells the circuit breaker the outcome of a request, and calls the hook if the breaker changes.
-func (p *Producer) answered(err error, ok bool) {
-	change := p.circuit.Result(ok, time.Now())
-	if f := p.o.Hooks.Circuit; f != nil && change != circuit.Same {
-		p.hook(func() {
-			if change == circuit.Closed {
-				f(false, nil)
-			} else {
-				f(true, err)
-			}
-		})
-	}
+	call1(h.fault, h.Sent, s)
 }

@@ -3,12 +3,15 @@ package godwit
 import (
 	"context"
 	"errors"
+	"io"
 	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/internal/bodies"
+	"github.com/godwitmq/godwit/internal/calls"
 	"github.com/godwitmq/godwit/internal/pending"
 )
 
@@ -45,7 +48,7 @@ func (p *Producer) sendOne(ctx context.Context, m *Message) error {
 	if err := p.prepare(ctx, m, &one.outgoing, &one.caller); err != nil {
 		return err
 	}
-	if err := p.submit(&one.outgoing); err != nil {
+	if err := p.outbox.add(&one.outgoing); err != nil {
 		return err
 	}
 	one.caller.wait(ctx)
@@ -82,7 +85,7 @@ func (p *Producer) SendBatch(ctx context.Context, ms []Message) error {
 		}
 	}
 	c.expect(len(outs))
-	if err := p.submit(outs...); err != nil {
+	if err := p.outbox.add(outs...); err != nil {
 		for _, out := range outs {
 			out.report(err)
 		}
@@ -131,7 +134,7 @@ func (p *Producer) SendAsync(ctx context.Context, m Message) (*Result, error) {
 	r.caller.expect(1)
 	err := p.prepareThrough(ctx, m, &r.out, &r.caller)
 	if err == nil {
-		if err = p.submit(&r.out); err != nil {
+		if err = p.outbox.add(&r.out); err != nil {
 			r.out.report(err)
 		}
 	}
@@ -187,7 +190,11 @@ func (p *Producer) prepare(ctx context.Context, m *Message, out *outgoing, c *ca
 
 func (p *Producer) encode(ctx context.Context, m *Message, out *outgoing, c *caller) error {
 	if m.Answered != nil {
-		out.told = p.guarded(m.Answered)
+		told := m.Answered
+		out.told = func(r Receipt, err error) {
+			defer p.hooks.fault.guard()
+			told(r, err)
+		}
 	}
 	if m.DedupID != "" && !p.spec.Channel.Ordered {
 		return p.error("send", invalid("Message.DedupID", strconv.Quote(m.DedupID),
@@ -198,7 +205,17 @@ func (p *Producer) encode(ctx context.Context, m *Message, out *outgoing, c *cal
 		wire = new(driver.Message)
 	}
 	*wire = m.driver(p.spec.Channel.Ordered)
-	prepared, err := p.callPrepare(ctx, m, wire)
+	prepared, err := driver.Prepared{}, m.read(wire, p.apart)
+	if err == nil {
+		stored := p.uploaded(m)
+		if stored {
+			p.calls.Begin(calls.Store, 1)
+		}
+		prepared, err = p.prepareTraced(ctx, m, wire)
+		if stored {
+			p.calls.End(calls.Store, bodies.Stall(ctx, err))
+		}
+	}
 	*wire = driver.Message{}
 	p.spare.Put(wire)
 	if err != nil {
@@ -320,4 +337,77 @@ func (m *outgoing) outcome(ctx context.Context, p *Producer) error {
 	}
 	m.tell()
 	return m.err
+}
+
+// uploads are the large bodies of one SendBatch that are being written to the store.
+type uploads struct {
+	group bodies.Group
+
+	mu   sync.Mutex
+	errs map[*outgoing]error
+}
+
+// uploaded reports whether the body of a message goes to a store, so that its preparation takes long.
+func (p *Producer) uploaded(m *Message) bool {
+	size := int64(len(m.Body))
+	if m.Reader != nil {
+		size = m.Size
+	}
+	return p.apart > 0 && size > p.apart
+}
+
+// begin prepares a message in a goroutine, when one of the earlier ones is ready.
+func (u *uploads) begin(ctx context.Context, p *Producer, m *Message, out *outgoing, c *caller) {
+	own := *m // middleware may change the message when the SendFunc has returned
+	u.group.Go(func() {
+		if err := p.encode(ctx, &own, out, c); err != nil {
+			u.mu.Lock()
+			u.errs[out] = err
+			u.mu.Unlock()
+		}
+	})
+}
+
+// wait waits for all messages, and returns the errors of those that could not be prepared.
+func (u *uploads) wait() map[*outgoing]error {
+	if u == nil {
+		return nil
+	}
+	u.group.Wait()
+	return u.errs
+}
+
+// prepareTraced prepares a message with its trace or, if that does not fit, without it.
+func (p *Producer) prepareTraced(ctx context.Context, m *Message, wire *driver.Message) (driver.Prepared, error) {
+	if len(m.Trace) == 0 {
+		return p.sender.Prepare(ctx, wire)
+	}
+	body := onceRead{Reader: wire.Reader}
+	if wire.Reader != nil {
+		wire.Reader = &body
+	}
+	wire.Header = m.traced()
+	prepared, err := p.sender.Prepare(ctx, wire)
+	class := driver.ClassOf(err)
+	if err == nil || body.read || class != driver.TooLarge && class != driver.Permanent {
+		return prepared, err
+	}
+	wire.Header = m.Headers
+	prepared, plain := p.sender.Prepare(ctx, wire)
+	if plain == nil {
+		call1(p.hooks.fault, p.o.Hooks.Untraced, err)
+	}
+	return prepared, plain
+}
+
+// onceRead is a reader that knows whether it was read.
+type onceRead struct {
+	io.Reader
+	read bool
+}
+
+// Read implements io.Reader.
+func (r *onceRead) Read(to []byte) (int, error) {
+	r.read = true
+	return r.Reader.Read(to)
 }

@@ -181,12 +181,12 @@ func (l *lifetime) rates() (all, tenant engine.Rate) {
 }
 
 // fault handles a panic of a function that the user has set. Before the session begins, only the log has it.
-func (l *lifetime) fault(err *PanicError) {
+func (l *lifetime) fault(err error) {
 	if s := l.current(); s != nil {
 		s.Fault(err)
 		return
 	}
-	l.log.Error("internal panic", "error", err, "stack", string(err.Stack))
+	l.log.fault(err)
 }
 
 // begin creates and begins a session. The error is engine.ErrStopped if ctx ends first, or if the consumer is closed.

@@ -44,7 +44,7 @@ func NewStore(limit int64, timeout time.Duration, log *calls.Log, failed func(er
 func (s *Store) Open(ctx context.Context, b *Body) (r *Reader, size int64, err error) {
 	s.calls.Begin(calls.Store, 1)
 	r, size, err = s.open(ctx, b)
-	s.calls.End(calls.Store, stalled(ctx, err))
+	s.calls.End(calls.Store, Stall(ctx, err))
 	return r, size, err
 }
 
@@ -67,7 +67,7 @@ func (s *Store) open(ctx context.Context, b *Body) (*Reader, int64, error) {
 // really is, and with the negative size if the body cannot be read after that. The error is an *Error.
 func (s *Store) Download(ctx context.Context, b *Body, grow func(by int64)) (body []byte, err error) {
 	s.calls.Begin(calls.Store, 1)
-	defer func() { s.calls.End(calls.Store, stalled(ctx, err)) }()
+	defer func() { s.calls.End(calls.Store, Stall(ctx, err)) }()
 	r, size, err := s.open(ctx, b)
 	if err != nil {
 		return nil, err
@@ -103,8 +103,8 @@ func (s *Store) readFailed(ctx context.Context, b *Body, err error) error {
 	return e
 }
 
-// stalled is what an error says about the store, for the log of calls. nil: nothing, or that it works.
-func stalled(ctx context.Context, err error) error {
+// Stall is what the error of a call says about the store, for the log of calls. nil: nothing, or that it works.
+func Stall(ctx context.Context, err error) error {
 	if context.Cause(ctx) == nil {
 		return calls.Stall(err)
 	}
@@ -134,7 +134,7 @@ func (r *Reader) Read(to []byte) (int, error) {
 	err = r.explained(r.ctx, err)
 	if !r.quiet {
 		r.store.calls.Begin(calls.Store, 1)
-		r.store.calls.End(calls.Store, stalled(r.parent, err))
+		r.store.calls.End(calls.Store, Stall(r.parent, err))
 	}
 	return n, r.store.readFailed(r.parent, r.body, err)
 }
