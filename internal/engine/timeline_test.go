@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 )
 
 // A timeline returns its items sorted, whichever items are removed meanwhile.
@@ -57,5 +58,18 @@ func BenchmarkTimeline(b *testing.B) {
 		line.remove(it)
 		asked := (i/batch + r.IntN(polls)*(1-min(i%batch, 1))) * 100_000 // a poll each 100 µs
 		line.insert(it, moment(asked-asked%58_000_000))
+	}
+}
+
+// A moment is as exact as its time, the present is later than noMoment, and never is later than any time.
+func TestMomentsAreTimes(t *testing.T) {
+	c := newClock()
+	at := time.Now().Add(14*24*time.Hour + time.Nanosecond)
+	m := c.of(at)
+	if !c.time(m).Equal(at) || m.plus(time.Second).since(m) != time.Second {
+		t.Errorf("%v is %v, and a second later %v", at, c.time(m), c.time(m.plus(time.Second)))
+	}
+	if now := c.now(); now <= noMoment || m <= now || m >= never {
+		t.Errorf("now is the moment %d, and in two weeks %d", now, m)
 	}
 }
