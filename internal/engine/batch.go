@@ -159,9 +159,10 @@ func (g *gatherer) take(it *Item) {
 	f := g.f
 	switch {
 	case it.lease.overBy(f.clock.now()):
-		f.lose(it)
+		f.markLost(it)
+		f.drop(it, evLose)
 	case it.src.dead:
-		f.drop(it)
+		f.drop(it, evLose)
 	case it.Err != nil:
 		f.move(it, evStart)
 		f.unlock()
@@ -197,7 +198,7 @@ func (g *gatherer) stillOurs(its []*Item) []*Item {
 			ours = append(ours, it)
 		case lost:
 			g.f.undoBehind(it)
-			g.f.endLost(it)
+			g.f.drop(it, evReturn)
 		}
 	}
 	return ours
@@ -209,12 +210,12 @@ func (g *gatherer) undoAll(its []*Item) {
 	for _, it := range its {
 		switch {
 		case it.state == lost:
-			f.endLost(it)
+			f.drop(it, evReturn)
 		case !f.move(it, evUndo) || it.lanePrev != nil:
 		case f.stopping(): // the bus may not know yet that the session ends, and would return the item again and again
-			f.then(it, wayBack)
+			f.then(it, wayRelease)
 		default:
-			f.then(it, wayOn)
+			f.then(it, wayReady)
 		}
 	}
 }

@@ -45,7 +45,7 @@ func arriveAll(s *Session, letters string) (its []*Item) {
 		it := k.came(s)
 		it.ID, it.handle.Seq = string(r), uint64(r)
 		if it.lanePrev == nil {
-			s.flow.goOn(it, true)
+			s.flow.ready(it, true)
 		}
 		its = append(its, it)
 	}

@@ -50,31 +50,41 @@ func newBreaker(f *flow, after int) *breaker {
 	return &breaker{f: f, circuit: circuit.New(after, breakerPause)}
 }
 
-// ended records the end of a handler. It reports whether the breaker is open now, so that a failure is not counted as
-// an attempt.
-func (b *breaker) ended(ok bool, err error) (open bool) {
+// succeeded records that a handler has succeeded, which closes the breaker.
+func (b *breaker) succeeded() {
+	if b == nil {
+		return
+	}
+	now := time.Now()
+	b.circuit.Result(true, now)
+	if b.state == breakerClosed { // the normal case
+		return
+	}
+	if _, open := b.circuit.Open(now); !open {
+		b.set(breakerClosed, nil, 0)
+		b.f.gate.letIn(holdBroken)
+		b.f.talk.breaker(false, nil)
+	}
+}
+
+// failed records that a handler has failed. It reports whether the breaker is open now, so that the failure is not
+// counted as an attempt.
+func (b *breaker) failed(err error) (open bool) {
 	if b == nil {
 		return false
 	}
 	now := time.Now()
-	b.circuit.Result(ok, now)
-	if ok && b.state == breakerClosed { // the normal case
-		return false
-	}
+	b.circuit.Result(false, now)
 	wait, open := b.circuit.Open(now)
-	switch was := b.state; {
-	case !open && was != breakerClosed:
-		b.set(breakerClosed, nil, 0)
-		b.f.gate.letIn(holdBroken)
-		b.f.talk.breaker(false, nil)
-	case open && was == breakerClosed:
+	switch {
+	case open && b.state == breakerClosed:
 		b.set(breakerOpen, err, wait)
 		b.f.talk.breaker(true, err)
 		b.hold()
 		if !b.f.lim.Keeps {
-			b.f.giveBackAll(b.f.queue.surplus(probeCandidates))
+			b.f.releaseAll(b.f.queue.surplus(probeCandidates))
 		}
-	case open && was == breakerProbing && !ok:
+	case open && b.state == breakerProbing:
 		b.set(breakerOpen, err, wait)
 		b.hold()
 	}
@@ -96,7 +106,7 @@ func (b *breaker) keeps(it *Item) (keep bool, away time.Duration) {
 	if pause == 0 {
 		return false, 0
 	}
-	if it.probes++; b.f.laneNearLimit(it) {
+	if it.probes++; it.laneNearLimit() {
 		return true, 0
 	}
 	if it.probes < probesEach {
@@ -163,7 +173,7 @@ func (b *breaker) polled(n int) {
 		return
 	}
 	for _, it := range b.f.queue.surplus(probeCandidates) {
-		b.f.then(it, wayBack)
+		b.f.then(it, wayRelease)
 	}
 }
 

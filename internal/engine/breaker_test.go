@@ -21,7 +21,11 @@ func TestTheBreaker(t *testing.T) {
 		ended := func(ok bool) (open bool) {
 			f.lock()
 			defer f.unlock()
-			return f.breaker.ended(ok, errors.New("down"))
+			if !ok {
+				return f.breaker.failed(errors.New("down"))
+			}
+			f.breaker.succeeded()
+			return f.breaker.pause() > 0
 		}
 		for _, ok := range []bool{false, false, true, false, false} {
 			if ended(ok) {
@@ -66,7 +70,7 @@ func TestAProbeThatFailsOftenIsExchanged(t *testing.T) {
 		f.gate.begin(f, 0)
 		f.breaker = newBreaker(f, 1)
 		f.lock()
-		f.breaker.ended(false, errors.New("down"))
+		f.breaker.failed(errors.New("down"))
 		f.unlock()
 		it, near := kind{}.arrive(f), kind{}.arrive(f)
 		near.received = 10
@@ -91,7 +95,8 @@ func TestAProbeThatFailsOftenIsExchanged(t *testing.T) {
 // Without a limit of failures there is no breaker, and nothing opens it.
 func TestNoBreaker(t *testing.T) {
 	b := newBreaker(nil, 0)
-	if b.ended(false, errors.New("down")) || b.probing() || b.pause() != 0 || b.complaint() != "" {
+	b.succeeded()
+	if b.failed(errors.New("down")) || b.probing() || b.pause() != 0 || b.complaint() != "" {
 		t.Error("it opens")
 	}
 	b.polled(3)

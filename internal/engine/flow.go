@@ -39,17 +39,17 @@ type step struct {
 	it  *Item
 	gen uint32
 	way way
-	st  driver.Settlement // of wayAway
+	st  driver.Settlement // of waySettle
 }
 
 // way is the kind of a step.
 type way uint8
 
 const (
-	wayOn   way = iota // the item can start
-	wayAway            // the item and its lane are settled
-	wayBack            // the item and its lane are released, unless they are near the limit of receives
-	wayHeld            // the held retry is released
+	wayReady       way = iota // the item can start
+	waySettle                 // the item and its lane are settled
+	wayRelease                // the item and its lane are released, unless they are near the limit of receives
+	wayReleaseHeld            // the held retry is released
 )
 
 // keptPause is how long a released item waits that cannot be returned to the service, as on a log. It is long enough
@@ -67,7 +67,7 @@ func (f *flow) unlock() {
 	f.fleet.mu.Unlock()
 	f.fleet.wake(wake)
 	for _, n := range notes {
-		n()
+		n.tell(f.talk.obs, n.owner)
 	}
 	if orderly {
 		f.talk.tellInOrder(f)
@@ -83,14 +83,14 @@ func (f *flow) takeSteps() {
 				continue
 			}
 			switch s.way {
-			case wayOn:
-				f.goOn(s.it, true)
-			case wayAway:
-				f.sendLane(s.it, s.st)
-			case wayBack:
-				f.giveBackWaiting(s.it)
-			case wayHeld:
-				f.giveBackHeld(s.it)
+			case wayReady:
+				f.ready(s.it, true)
+			case waySettle:
+				f.settleLane(s.it, s.st)
+			case wayRelease:
+				f.releaseWaiting(s.it)
+			case wayReleaseHeld:
+				f.releaseHeld(s.it)
 			}
 		}
 		clear(f.steps)
@@ -101,7 +101,7 @@ func (f *flow) takeSteps() {
 		f.untold = nil
 		if last := len(f.heirs) - 1; last >= 0 {
 			if it := f.tenants.heir(f.heirs[last]); it != nil {
-				f.goOn(it, true)
+				f.ready(it, true)
 			} else {
 				f.heirs = f.heirs[:last]
 			}
@@ -117,25 +117,25 @@ func (f *flow) then(it *Item, w way) {
 	}
 }
 
-// thenAway adds a step that settles a lane, from its waiting head on. nil: no step.
-func (f *flow) thenAway(head *Item, st driver.Settlement) {
+// thenSettle adds a step that settles a lane, from its waiting head on. nil: no step.
+func (f *flow) thenSettle(head *Item, st driver.Settlement) {
 	if head != nil {
-		f.steps = append(f.steps, step{head, head.gen, wayAway, st})
+		f.steps = append(f.steps, step{head, head.gen, waySettle, st})
 	}
 }
 
 // stopping reports whether the session has stopped polling.
 func (f *flow) stopping() bool { return f.polls.Err() != nil }
 
-// goOn lets the waiting head of a lane start as soon as its tenant's share and the bus allow it. With must, the item is
-// not released because its tenant has too many.
-func (f *flow) goOn(it *Item, must bool) {
+// ready lets the waiting head of a lane start as soon as its tenant's share and the bus allow it. With must, the item
+// is not released because its tenant has too many.
+func (f *flow) ready(it *Item, must bool) {
 	switch {
 	case it.src.dead:
-		f.drop(it)
+		f.drop(it, evLose)
 		return
 	case f.queue.parked:
-		f.giveBackWaiting(it)
+		f.releaseWaiting(it)
 		return
 	case f.rates.limit() && f.held.forRate(it, must):
 		return
@@ -144,7 +144,7 @@ func (f *flow) goOn(it *Item, must bool) {
 	case admitted:
 		f.move(it, evReady)
 	case surplus:
-		f.sendAway(it, evRelease, pause)
+		f.releaseAfter(it, evRelease, pause)
 	case waits, waitsBeside:
 		if f.move(it, evWait); to == waitsBeside && it.held&hasPlace != 0 {
 			f.ledger.shelve(it)
@@ -157,32 +157,42 @@ func (f *flow) goOn(it *Item, must bool) {
 func (f *flow) carryOut(it *Item, v Verdict, death *driver.Death) (instead Verdict, again bool) {
 	switch {
 	case it.state == lost:
-		f.endLost(it)
+		f.drop(it, evReturn)
 		return v, false
 	case !it.state.inHand():
 		return v, false
 	}
 	switch v.Action {
-	case ActionDone, ActionDrop:
-		if v.Action == ActionDrop {
-			f.count.Dropped++
-		}
-		f.settle(it, driver.Settlement{Action: driver.Done}, driver.BehindGoesOn)
+	case ActionDone:
+		f.done(it)
+	case ActionDrop:
+		f.count.Dropped++
+		f.done(it)
 	case ActionRetry:
 		return f.retry(it, v)
 	case ActionReject:
-		f.talk.rejected(it, death, v.Reason)
+		f.talk.about(it, func(o Observer, owner any) { o.Rejected(owner, death, v.Reason) })
 		f.settle(it, driver.Settlement{Action: driver.Reject, Attempt: int32(it.Attempt), Death: death},
 			driver.BehindGoesOn)
 	case ActionStop:
 		it.in.fail(v.Reason)
-		f.giveBack(it)
+		f.release(it)
 	case ActionRelease:
-		f.giveBack(it)
+		f.release(it)
 	case ActionHold:
 		f.holdUntouched(it, v.After)
 	}
 	return v, false
+}
+
+// done settles an item as handled.
+func (f *flow) done(it *Item) {
+	switch {
+	case it.state == lost:
+		f.drop(it, evReturn)
+	case it.state.inHand():
+		f.settle(it, driver.Settlement{Action: driver.Done}, driver.BehindGoesOn)
+	}
 }
 
 // retry holds a retry, or leaves it to the service.
@@ -227,19 +237,19 @@ func (f *flow) settle(it *Item, st driver.Settlement, after driver.Behind) {
 	}
 	switch after {
 	case driver.BehindGoesOn:
-		f.then(next, wayOn)
+		f.then(next, wayReady)
 	case driver.BehindFollows:
-		f.thenAway(next, st)
+		f.thenSettle(next, st)
 	case driver.BehindReleases:
-		f.thenAway(next, driver.Settlement{Action: driver.Release})
+		f.thenSettle(next, driver.Settlement{Action: driver.Release})
 	}
 }
 
-// giveBack releases an item in hand, and the lane behind it, in order.
-func (f *flow) giveBack(it *Item) {
+// release releases an item in hand, and the lane behind it, in order.
+func (f *flow) release(it *Item) {
 	if f.gate.keeps && !it.src.dead {
 		f.move(it, evUndo)
-		f.then(it, wayBack)
+		f.then(it, wayRelease)
 		return
 	}
 	goesOn := !f.stopping() && !it.src.dead
@@ -247,22 +257,22 @@ func (f *flow) giveBack(it *Item) {
 		switch keep, away := f.breaker.keeps(it); {
 		case keep:
 			f.move(it, evUndo)
-			f.then(it, wayOn)
+			f.then(it, wayReady)
 			return
 		case away > 0 && f.lim.RetryMax > 0:
-			f.sendAway(it, evSettle, away)
+			f.releaseAfter(it, evSettle, away)
 			return
 		}
 	}
 	switch {
 	case goesOn && f.lim.Keeps:
-		f.talk.givenBack(it)
+		f.talk.about(it, Observer.Released)
 		f.held.hold(it, max(keptPause, f.breaker.pause()), it.Attempt-1)
-	case goesOn && f.laneNearLimit(it):
+	case goesOn && it.laneNearLimit():
 		f.held.toShelf(it, false)
 		f.held.hold(it, keptPause, it.Attempt-1)
 	case !it.src.dead && f.spaces(it):
-		f.sendAway(it, evSettle, nearLimitPause)
+		f.releaseAfter(it, evSettle, nearLimitPause)
 	default:
 		f.untouched(it)
 		f.settle(it, driver.Settlement{Action: driver.Release}, driver.BehindReleases)
@@ -271,7 +281,7 @@ func (f *flow) giveBack(it *Item) {
 
 // spaces reports whether the release of a lane is delayed by nearLimitPause.
 func (f *flow) spaces(it *Item) bool {
-	return f.stopping() && f.lim.RetryMax > 0 && f.laneNearLimit(it)
+	return f.stopping() && f.lim.RetryMax > 0 && it.laneNearLimit()
 }
 
 // nearLimitPause delays the release at a stop of a message near the service's limit of receives. Without it, processes
@@ -282,22 +292,22 @@ const nearLimitPause = 30 * time.Second
 // the service keeps it, unless the next receives would make the service move it to the dead letters: then it is held in
 // its place.
 func (f *flow) holdUntouched(it *Item, after time.Duration) {
-	if f.held.wants(it, min(after, f.lim.HoldBelow-1)) || f.laneNearLimit(it) {
+	if f.held.wants(it, min(after, f.lim.HoldBelow-1)) || it.laneNearLimit() {
 		f.held.hold(it, after, it.Attempt-1)
 	} else {
-		f.sendAway(it, evSettle, after)
+		f.releaseAfter(it, evSettle, after)
 	}
 }
 
 // untouched records that an item is released without an attempt.
 func (f *flow) untouched(it *Item) {
 	f.starts.note(it, it.Attempt-1)
-	f.talk.givenBack(it)
+	f.talk.about(it, Observer.Released)
 }
 
-// sendAway releases an item with a delay, and the lane behind it. An item in hand is settled, and a waiting item is
+// releaseAfter releases an item with a delay, and the lane behind it. An item in hand is settled, and a waiting item is
 // released.
-func (f *flow) sendAway(it *Item, e event, pause time.Duration) {
+func (f *flow) releaseAfter(it *Item, e event, pause time.Duration) {
 	f.untouched(it)
 	next := it.laneNext
 	f.move(it, e)
@@ -310,44 +320,44 @@ func (f *flow) sendAway(it *Item, e event, pause time.Duration) {
 	if e == evSettle && f.lim.Behind == driver.BehindFollows {
 		behind = v.settlement()
 	}
-	f.thenAway(next, behind)
+	f.thenSettle(next, behind)
 }
 
-// giveBackWaiting releases the waiting head of a lane, and the lane behind it, in order. While polls are open that
+// releaseWaiting releases the waiting head of a lane, and the lane behind it, in order. While polls are open that
 // would receive them again, they wait on the bus. While the session continues, a lane near the service's limit is kept
 // and tried again.
-func (f *flow) giveBackWaiting(it *Item) {
+func (f *flow) releaseWaiting(it *Item) {
 	switch {
 	case f.gate.keeps && !it.src.dead:
 		f.move(it, evReady)
-	case it.src.dead, f.stopping() && !f.spaces(it), !f.laneNearLimit(it):
-		f.thenAway(it, driver.Settlement{Action: driver.Release})
+	case it.src.dead, f.stopping() && !f.spaces(it), !it.laneNearLimit():
+		f.thenSettle(it, driver.Settlement{Action: driver.Release})
 	case f.spaces(it):
-		f.sendAway(it, evRelease, nearLimitPause)
+		f.releaseAfter(it, evRelease, nearLimitPause)
 	default:
 		f.held.toShelf(it, false)
 		f.held.shelve(it, f.clock.now().plus(keptPause))
 	}
 }
 
-// giveBackHeld releases a held retry, with the rest of its delay if the service can keep it. An item that would start
+// releaseHeld releases a held retry, with the rest of its delay if the service can keep it. An item that would start
 // within a second, because of a rate, is released at once: services count in seconds.
-func (f *flow) giveBackHeld(it *Item) {
+func (f *flow) releaseHeld(it *Item) {
 	rest := it.until.since(f.clock.now())
 	switch {
 	case it.src.dead:
-		f.drop(it)
+		f.drop(it, evLose)
 	case f.spaces(it):
-		f.sendAway(it, evRelease, max(rest, nearLimitPause))
+		f.releaseAfter(it, evRelease, max(rest, nearLimitPause))
 	case f.lim.Keeps, rest <= f.lim.RetryMin, f.lim.RetryMax == 0, it.counted && rest < time.Second:
-		f.thenAway(it, driver.Settlement{Action: driver.Release})
+		f.thenSettle(it, driver.Settlement{Action: driver.Release})
 	default:
-		f.sendAway(it, evRelease, rest)
+		f.releaseAfter(it, evRelease, rest)
 	}
 }
 
-// sendLane settles a lane, from its waiting head on, without counting attempts.
-func (f *flow) sendLane(head *Item, st driver.Settlement) {
+// settleLane settles a lane, from its waiting head on, without counting attempts.
+func (f *flow) settleLane(head *Item, st driver.Settlement) {
 	for it := head; it != nil && it.state.waiting(); {
 		next := it.laneNext
 		if it.src.dead || it.lost.Load() {
@@ -363,20 +373,20 @@ func (f *flow) sendLane(head *Item, st driver.Settlement) {
 	}
 }
 
-// giveBackAll releases the given heads of lanes, and everything that waits elsewhere.
-func (f *flow) giveBackAll(heads []*Item) {
+// releaseAll releases the given heads of lanes, and everything that waits elsewhere.
+func (f *flow) releaseAll(heads []*Item) {
 	for _, it := range f.retries { // before those near the limit of receives are added
-		f.then(it, wayHeld)
+		f.then(it, wayReleaseHeld)
 	}
 	for _, it := range heads {
-		f.then(it, wayBack)
+		f.then(it, wayRelease)
 	}
 	if f.tenants == nil {
 		return
 	}
 	for _, one := range f.tenants.by {
 		for it := one.head; it != nil; it = it.lineNext {
-			f.then(it, wayBack)
+			f.then(it, wayRelease)
 		}
 	}
 }
@@ -393,7 +403,7 @@ func (f *flow) lose(its ...*Item) {
 	for _, it := range its {
 		switch {
 		case it.state.waiting():
-			f.drop(it)
+			f.drop(it, evLose)
 		case it.state.inHand():
 			f.move(it, evLose)
 			if it.stint != nil {
@@ -407,41 +417,21 @@ func (f *flow) lose(its ...*Item) {
 func (f *flow) markLost(it *Item) {
 	if it.state != gone && !it.lost.Swap(true) {
 		f.count.LeaseLost++
-		f.talk.leaseLost(it)
+		f.talk.about(it, Observer.LeaseLost)
 	}
 }
 
-// drop ends a waiting item whose lease or source has ended. The items behind it in its lane are released: another
-// consumer may handle it now, and they must not overtake it.
-func (f *flow) drop(it *Item) {
+// drop ends an item whose lease or source has ended: a waiting one (evLose), or one that was in hand until now
+// (evReturn). The items behind it in its lane are released: another consumer may handle it now, and they must not
+// overtake it.
+func (f *flow) drop(it *Item, e event) {
 	next := it.laneNext
-	f.move(it, evLose)
-	f.thenAway(next, driver.Settlement{Action: driver.Release})
-}
-
-// endLost is drop for an item that was in hand until now.
-func (f *flow) endLost(it *Item) {
-	next := it.laneNext
-	f.move(it, evReturn)
-	f.thenAway(next, driver.Settlement{Action: driver.Release})
+	f.move(it, e)
+	f.thenSettle(next, driver.Settlement{Action: driver.Release})
 }
 
 // undoBehind takes the items of a batch that are behind an item back into their lane.
 func (f *flow) undoBehind(it *Item) {
 	for it = it.laneNext; it != nil && f.move(it, evUndo); it = it.laneNext {
 	}
-}
-
-// laneNearLimit reports whether an item, or one behind it in its lane, is near the service's limit of receives. Such a
-// lane is kept instead of released; only a stop releases it.
-func (f *flow) laneNearLimit(it *Item) bool {
-	if f.lim.MaxReceives == 0 {
-		return false
-	}
-	for ; it != nil; it = it.laneNext {
-		if it.NearLimit() {
-			return true
-		}
-	}
-	return false
 }

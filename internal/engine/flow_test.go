@@ -171,7 +171,7 @@ func TestAHeldRetryIsReleased(t *testing.T) {
 				its[0].src.kill()
 			}
 			s.flow.lock()
-			s.flow.giveBackAll(nil)
+			s.flow.releaseAll(nil)
 			s.flow.unlock()
 			if got := settled(s, service); got != c.want || its[0].state != gone || its[1].state != gone {
 				t.Errorf("%s: settled %s, want %s; %v, %v", name, got, c.want, its[0].state, its[1].state)
@@ -218,10 +218,10 @@ func TestStepsThatAreLate(t *testing.T) {
 	its := arriveAll(s, "ab")
 	f := s.flow
 	f.lock()
-	f.then(its[0], wayBack)
+	f.then(its[0], wayRelease)
 	kind{lane: 'a'}.to(t, f, its[0], gone)
 	again := arriveAll(s, "x")[0]
-	f.then(its[1], wayBack)
+	f.then(its[1], wayRelease)
 	kind{lane: 'a'}.to(t, f, its[1], running)
 	f.unlock()
 	if again != its[0] || again.state != queued || its[1].state != running || settled(s, service) != "" {

@@ -111,7 +111,7 @@ func (g *gate) park() {
 // release releases the items that wait.
 func (g *gate) release() {
 	g.keeps = false
-	g.f.giveBackAll(g.f.queue.surplus(0))
+	g.f.releaseAll(g.f.queue.surplus(0))
 }
 
 // pollEnds is called when a poll has ended and its deliveries are accepted.

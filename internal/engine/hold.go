@@ -21,10 +21,10 @@ func (h *holder) wants(it *Item, after time.Duration) bool {
 	case f.lim.RetryMax == 0, after < f.lim.RetryMin: // the service cannot keep it
 		h.toShelf(it, false)
 		return true
-	case after >= f.lim.HoldBelow && !f.laneNearLimit(it.laneNext):
+	case after >= f.lim.HoldBelow && !it.laneNext.laneNearLimit():
 		return false
 	}
-	return h.toShelf(it, false) || f.laneNearLimit(it.laneNext)
+	return h.toShelf(it, false) || it.laneNext.laneNearLimit()
 }
 
 // soon reports whether an item that has just been received starts before its lease has to be renewed.
@@ -82,7 +82,7 @@ func (h *holder) hold(it *Item, after time.Duration, starts int) {
 	it.Attempt = starts + 1
 	h.shelve(it, f.clock.now().plus(after))
 	if it.src.dead || !f.gate.keeps && (f.stopping() || f.gate.closed() && !f.lim.Keeps) {
-		f.then(it, wayHeld)
+		f.then(it, wayReleaseHeld)
 	}
 }
 
@@ -108,7 +108,7 @@ func (h *holder) forRate(it *Item, must bool) bool {
 	}
 	room := h.soon(at.since(now)) && h.toShelf(it, true)
 	if !room && !must && !it.often() && f.lim.RetryMax > 0 {
-		f.sendAway(it, evRelease, f.rates.later(it, now))
+		f.releaseAfter(it, evRelease, f.rates.later(it, now))
 	} else {
 		h.shelve(it, at)
 	}
@@ -119,7 +119,7 @@ func (h *holder) forRate(it *Item, must bool) bool {
 func (h *holder) due(now moment) {
 	for it := h.f.retries.due(now); it != nil; it = h.f.retries.due(now) {
 		h.offShelf(it)
-		h.f.goOn(it, true)
+		h.f.ready(it, true)
 	}
 }
 

@@ -105,7 +105,7 @@ func (it *Item) Grow(gen uint32, by int64) {
 	f.lock()
 	if it.gen == gen && it.held&hasBytes != 0 {
 		it.size += by
-		f.places.bytes.release(-by)
+		f.places.bytes.give(-by)
 	}
 	f.unlock()
 }
@@ -114,6 +114,20 @@ func (it *Item) Grow(gen uint32, by int64) {
 func (it *Item) NearLimit() bool {
 	most := it.in.flow.lim.MaxReceives
 	return most > 0 && int(it.received) >= most-most/10
+}
+
+// laneNearLimit reports whether an item, or one behind it in its lane, is near the service's limit of receives. Such a
+// lane is kept instead of released; only a stop releases it. nil: there is no item.
+func (it *Item) laneNearLimit() bool {
+	if it == nil || it.in.flow.lim.MaxReceives == 0 {
+		return false
+	}
+	for ; it != nil; it = it.laneNext {
+		if it.NearLimit() {
+			return true
+		}
+	}
+	return false
 }
 
 // often reports whether the message has used up half of its receives. It is then kept, and not released for its
@@ -126,6 +140,14 @@ func (it *Item) often() bool {
 // tooOften is the reason when an item is rejected instead of what would be done with it.
 func (it *Item) tooOften(what string, err error) error {
 	return &ReceivedTooOftenError{int(it.received), it.in.flow.lim.MaxReceives, what, err}
+}
+
+// possible is the verdict that carries out a handler's choice.
+func (it *Item) possible(v Verdict) Verdict {
+	if v.Action == ActionRelease && it.NearLimit() && !it.in.flow.stopping() {
+		return Verdict{Action: ActionReject, Reason: it.tooOften("released", nil)}
+	}
+	return v
 }
 
 // isDone reports whether a handler that has returned err has handled the item. What it chose by a method of the
@@ -170,8 +192,8 @@ func (l *items) take() *Item {
 	return it
 }
 
-// giveBack ends the use of an item, and clears everything but its generation.
-func (l *items) giveBack(it *Item) {
+// put ends the use of an item, and clears everything but its generation.
+func (l *items) put(it *Item) {
 	gen := it.gen + 1
 	in := it.in
 	*it = Item{gen: gen, in: in}
@@ -235,7 +257,7 @@ func (p *pollers) acceptSome(in []driver.Delivery, hand *pollHand, rest *int, po
 		f.keeper.keep(it, in[i].LeaseEnds, now)
 		if it.lanePrev == nil { // otherwise it is not the first of its lane
 			heads++
-			f.goOn(it, it.NearLimit())
+			f.ready(it, it.NearLimit())
 		}
 	}
 	f.places.brought(len(its), heads)

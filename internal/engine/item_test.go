@@ -87,7 +87,7 @@ func TestAReusedItem(t *testing.T) {
 	gen := it.gen
 	it.in, it.ID, it.Owner, it.Failures, it.lane = in, "a", 1, 2, 7
 	it.lost.Store(true)
-	l.giveBack(it)
+	l.put(it)
 	if again := l.take(); again != it || it.gen == gen || it.in != in || it.ID != "" || it.Owner != nil ||
 		it.Failures != 0 || it.lane != 0 || it.lost.Load() {
 		t.Errorf("generation %d after %d: %+v", it.gen, gen, it)

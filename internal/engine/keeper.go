@@ -197,7 +197,7 @@ func (k *keeper) renewDue(now moment) {
 				rest = append(rest, it)
 			case k.spare(it):
 				rest = append(rest, it)
-				k.f.thenAway(it, driver.Settlement{Action: driver.Release})
+				k.f.thenSettle(it, driver.Settlement{Action: driver.Release})
 			case full:
 				later = append(later, it)
 			case len(batch) > 0 && left != by:
@@ -235,7 +235,7 @@ func (k *keeper) renewDue(now moment) {
 // spare reports whether a waiting item should be released instead of renewed, because more items are held than the
 // handlers need now.
 func (k *keeper) spare(it *Item) bool {
-	return k.f.places.tooMany() && (it.state == queued || it.state == behind) && !k.f.laneNearLimit(it)
+	return k.f.places.tooMany() && (it.state == queued || it.state == behind) && !it.laneNearLimit()
 }
 
 // renewable is how long a lease may last from now; 0: no longer than it lasts anyway.

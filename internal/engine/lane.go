@@ -55,16 +55,16 @@ func (s *source) leave(it *Item) {
 // ended counts a start as ended: the item was settled, or waits again.
 func (s *source) ended() {
 	s.started--
-	s.hush()
+	s.check()
 }
 
 // kill prevents items of the source from starting.
 func (s *source) kill() {
 	s.dead = true
-	s.hush()
+	s.check()
 }
 
-func (s *source) hush() {
+func (s *source) check() {
 	if s.dead && s.started == 0 && !s.over {
 		s.over = true
 		close(s.quiet)
@@ -165,7 +165,7 @@ func (o *ownership) retire(keys []*driver.Source) []*source {
 	dead := f.sources.retire(keys)
 	for _, it := range f.retries {
 		if slices.Contains(dead, it.src) {
-			f.then(it, wayHeld)
+			f.then(it, wayReleaseHeld)
 		}
 	}
 	return dead
@@ -193,15 +193,12 @@ func (o *ownership) unopened(n int) { o.obs.Unopened(n) }
 func (o *ownership) discarded(d driver.Discarded) {
 	o.f.cfg.Calls.Begin(calls.Discard, 1)
 	o.f.cfg.Calls.End(calls.Discard, calls.Stall(d.Err))
-	if d.Err != nil {
-		o.obs.Discarded(d)
-		return
-	}
 	o.f.fleet.mu.Lock()
-	switch d.Reason {
-	case driver.DiscardFiltered:
+	switch {
+	case d.Err != nil:
+	case d.Reason == driver.DiscardFiltered:
 		o.f.count.Filtered += int64(d.Count)
-	case driver.DiscardFinished:
+	case d.Reason == driver.DiscardFinished:
 		o.f.count.Redelivered += int64(d.Count)
 	}
 	o.f.fleet.mu.Unlock()

@@ -144,7 +144,7 @@ func (l *ledger) note(it *Item, what holding, holds bool) {
 // recycle allows an item to be reused when it is gone and nothing refers to it.
 func (l *ledger) recycle(it *Item) {
 	if it.state == gone && it.held == 0 {
-		l.items.giveBack(it)
+		l.items.put(it)
 	}
 }
 

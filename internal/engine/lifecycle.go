@@ -197,7 +197,7 @@ const outlasts = hasStint | hasRenew
 // move moves an item for an event, and takes and returns the difference between what both states hold. It reports
 // whether the event is possible in the item's state. If not, nothing changes: someone else had the item. The caller
 // holds the fleet's lock.
-func (f *flow) move(it *Item, e event) bool {
+func (l *ledger) move(it *Item, e event) bool {
 	to := lifecycle[it.state][e]
 	if to == noEdge {
 		return false
@@ -206,22 +206,22 @@ func (f *flow) move(it *Item, e event) bool {
 	switch {
 	case it.held&hasShelf != 0 && onShelf>>to&1 != 0:
 		want = want&^hasPlace | hasShelf
-	case to == behind && f.places.lanes:
+	case to == behind && l.places.lanes:
 		want = want&^hasPlace | hasBehind
 	}
 	if give := it.held &^ (want | outlasts); give != 0 {
-		f.ledger.give(it, give)
+		l.give(it, give)
 	}
 	if to.waiting() && it.held&hasStint != 0 {
 		it.stint = nil
-		f.ledger.note(it, hasStint, false)
+		l.note(it, hasStint, false)
 	}
 	it.state = to
 	if take := want &^ it.held; take != 0 {
-		f.ledger.take(it, take)
+		l.take(it, take)
 	}
 	if to == gone {
-		f.ledger.recycle(it)
+		l.recycle(it)
 	}
 	return true
 }

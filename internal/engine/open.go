@@ -70,6 +70,14 @@ func (c *Config) receiver(ctx context.Context, o driver.ReceiverOptions) (driver
 	return c.Backend.Receiver(ctx, c.Channel, o)
 }
 
+// stalls asks the receiver how often it could return nothing, and why it does now, without the fleet's lock.
+func (s *service) stalls(now time.Time) (times int64, complaints []string) {
+	if r, ok := s.recv.(driver.Staller); ok {
+		return r.Stalls(now)
+	}
+	return 0, nil
+}
+
 // provisions reports whether a missing resource is created again.
 func (s *service) provisions(err error) bool {
 	return driver.ClassOf(err) == driver.NotFound && s.cfg.Provision != nil

@@ -160,7 +160,7 @@ func (p *places) free(size int64, what holding) {
 		p.settling--
 	}
 	if what&hasBytes != 0 {
-		p.bytes.release(size)
+		p.bytes.give(size)
 	}
 	p.changed()
 }
@@ -171,8 +171,8 @@ func (p *places) grow(more int) {
 	p.changed()
 }
 
-// giveBack returns n reserved places: no item has filled them, or an item has taken its place by now.
-func (p *places) giveBack(n int) {
+// unreserve returns n reserved places: no item has filled them, or an item has taken its place by now.
+func (p *places) unreserve(n int) {
 	p.reserved -= n
 	p.changed()
 }
@@ -216,8 +216,8 @@ func (p *places) polled(size int64) {
 	p.changed()
 }
 
-// release returns bytes, and wakes the waiting pollers if there is room again.
-func (b *budget) release(size int64) {
+// give returns bytes, and wakes the waiting pollers if there is room again.
+func (b *budget) give(size int64) {
 	was := b.held
 	b.held -= size
 	if was < b.limit || b.held >= b.limit {

@@ -26,11 +26,11 @@ func TestAPollerIsWokenForAllItsPlaces(t *testing.T) {
 	if p.waits(5, true); p.lacking.IsZero() {
 		t.Fatal("no poller waits")
 	}
-	p.giveBack(1)
+	p.unreserve(1)
 	if nudged(&p) {
 		t.Error("woken for 3 places of 5")
 	}
-	p.giveBack(2)
+	p.unreserve(2)
 	if !nudged(&p) {
 		t.Error("not woken for 5 places")
 	}
@@ -67,10 +67,10 @@ func TestTheBudgetOfBytes(t *testing.T) {
 	if p.reserve(1, true) {
 		t.Error("a poll was allowed above the budget")
 	}
-	if b.release(1); !nudged(&p) || b.held != 99 {
+	if b.give(1); !nudged(&p) || b.held != 99 {
 		t.Errorf("not woken when there is room (%d held)", b.held)
 	}
-	if b.release(1); nudged(&p) {
+	if b.give(1); nudged(&p) {
 		t.Error("woken although there was room before")
 	}
 }
@@ -114,7 +114,7 @@ func TestPlacesForLanes(t *testing.T) {
 		}
 		for range n {
 			p.polled(0)
-			p.giveBack(10)
+			p.unreserve(10)
 		}
 		return n
 	}

@@ -239,9 +239,9 @@ func (p *pollers) once(period context.Context, ask driver.Ask, hand *pollHand) (
 		if opened {
 			p.end(hand)
 		}
-		f.places.giveBack(rest)
+		f.places.unreserve(rest)
 		f.places.polled(brought)
-		f.rates.all.giveBack(lent)
+		f.rates.all.repay(lent)
 		f.unlock()
 	}()
 	if !opened {
@@ -253,7 +253,7 @@ func (p *pollers) once(period context.Context, ask driver.Ask, hand *pollHand) (
 	f.lock()
 	f.count.Polls++
 	full = len(got) >= want
-	f.rates.all.giveBack(lent)
+	f.rates.all.repay(lent)
 	lent = 0
 	p.full = full
 	if err == nil {

@@ -74,7 +74,7 @@ func TestWhoWaitsForPlaces(t *testing.T) {
 			}
 			time.AfterFunc(c.free, func() {
 				f.lock()
-				f.places.giveBack(8)
+				f.places.unreserve(8)
 				f.unlock()
 			})
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

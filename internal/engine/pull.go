@@ -74,7 +74,7 @@ func (it *Item) TakeBack(gen uint32) bool {
 	if taken {
 		f.stints.returned(st, f.clock.now())
 		f.carryOut(it, Verdict{Action: ActionRelease}, nil)
-		f.stints.release(st)
+		f.stints.free(st)
 	}
 	f.unlock()
 	return taken

@@ -37,8 +37,8 @@ func (b *bucket) lend(n int) {
 	}
 }
 
-// giveBack ends a poll that had n tokens. Each item that it has brought takes one when it may start.
-func (b *bucket) giveBack(n int) {
+// repay ends a poll that had n tokens. Each item that it has brought takes one when it may start.
+func (b *bucket) repay(n int) {
 	if b.out < n { // lent before the rate was changed
 		return
 	}

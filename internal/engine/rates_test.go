@@ -25,14 +25,14 @@ func TestABucketOfTokens(t *testing.T) {
 	has("with 4 on loan", 1)
 	now = now.plus(time.Hour)
 	has("with 4 on loan, an hour later", 1)
-	b.giveBack(4)
+	b.repay(4)
 	has("when they come back", 5)
 	if !b.has(5, now) || b.has(6, now) {
 		t.Error("a poll may not have just the tokens of half a second")
 	}
 	b.lend(5)
 	has("with 5 on loan", 0)
-	b.giveBack(5)
+	b.repay(5)
 	for range 5 {
 		b.slot(now)
 	}

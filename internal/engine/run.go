@@ -98,12 +98,12 @@ func (s *stints) split(st *stint, now moment) {
 		f.move(it, evUndo)
 		s.meter.started--
 		if it.lanePrev == nil {
-			f.then(it, wayOn)
+			f.then(it, wayReady)
 		}
 	}
 	for _, it := range r.its[:done] {
-		f.breaker.ended(true, nil)
-		f.carryOut(it, Verdict{}, nil)
+		f.breaker.succeeded()
+		f.done(it)
 		s.take(it, st)
 	}
 	if done > 0 {

@@ -67,7 +67,7 @@ func TestWhenWorkersTakeRuns(t *testing.T) {
 			for _, letter := range "uvw" { // they stay on the bus, for other workers
 				k := kind{}.came(s)
 				k.ID = string(letter)
-				s.flow.goOn(k, true)
+				s.flow.ready(k, true)
 			}
 			if c.setup != nil {
 				c.setup(s)

@@ -219,89 +219,79 @@ func FitWait(wait, budget time.Duration) time.Duration {
 // finish until only the reserve is left; then they are canceled, and their items released. Settlements are sent, and
 // the receiver is closed. Shutdown returns why the session could not continue, or could not be closed.
 func (s *Session) Shutdown() error {
+	d, f := shutdown{s, s.flow}, s.flow
 	budget := s.cfg.ShutdownTimeout
 	end := time.Now().Add(budget)
 	reserve := reserveOf(budget)
 	ctx, cancel := context.WithDeadline(context.Background(), end)
 	defer cancel()
-	s.giveBackWaiting()
-	defer time.AfterFunc(time.Until(end.Add(-reserve)), s.keepNothing).Stop()
-	if !s.untilQuiet(end.Add(-reserve)) {
-		s.flow.lock()
-		s.flow.stints.cancelAll(ErrShutdown)
-		s.flow.unlock()
-		s.untilQuiet(end.Add(-reserve / 2))
-		s.surrender()
-	}
-	polled := waitFor(ctx, s.pollers.wg.Wait) // accept releases what an open poll still returns
-	s.keepNothing()
-	s.flow.settler.Close(ctx)
-	s.keeper.close()
-	s.pace.looks.Wait()
-	s.audit(polled)
-	if !polled {
-		s.cfg.Log.Warn("a poll was still open at the end of the stop: messages that it receives are delivered again when "+
-			"their leases end; set a shorter WaitTime to prevent this", "ShutdownTimeout", budget, "WaitTime",
-			s.cfg.Receiver.Wait)
-	}
-	return errors.Join(s.Fatal(), s.closeReceiver(ctx))
-}
-
-// closeReceiver closes the receiver, and counts the verdicts that it could not tell the service.
-func (s *Session) closeReceiver(ctx context.Context) error {
-	err := s.service.recv.Close(ctx)
-	if lost := (*driver.UnsettledError)(nil); errors.As(err, &lost) {
-		s.flow.lock()
-		s.flow.count.Unsettled += int64(lost.Count)
-		s.flow.unlock()
-	}
-	return err
-}
-
-// giveBackWaiting releases the waiting items when no poll is open any more.
-func (s *Session) giveBackWaiting() {
-	f := s.flow
 	f.lock()
 	f.breaker.stop()
 	f.gate.park()
 	f.takeSteps()
 	f.queue.left = true
 	f.unlock()
+	defer time.AfterFunc(time.Until(end.Add(-reserve)), d.releaseRest).Stop()
+	if !d.untilQuiet(end.Add(-reserve)) {
+		f.lock()
+		f.stints.cancelAll(ErrShutdown)
+		f.unlock()
+		d.untilQuiet(end.Add(-reserve / 2))
+		d.releaseRunning()
+	}
+	polled := waitFor(ctx, s.pollers.wg.Wait) // accept releases what an open poll still returns
+	d.releaseRest()
+	f.settler.Close(ctx)
+	s.keeper.close()
+	s.pace.looks.Wait()
+	d.audit(polled)
+	if !polled {
+		s.cfg.Log.Warn("a poll was still open at the end of the stop: messages that it receives are delivered again when "+
+			"their leases end; set a shorter WaitTime to prevent this", "ShutdownTimeout", budget, "WaitTime",
+			s.cfg.Receiver.Wait)
+	}
+	return errors.Join(s.Fatal(), d.close(ctx))
 }
 
-// keepNothing releases what waits, although a poll may be open, and removes the session from the bus.
-func (s *Session) keepNothing() {
-	f := s.flow
+// shutdown is the end of a session.
+type shutdown struct {
+	s *Session
+	f *flow
+}
+
+// releaseRest releases what waits, although a poll may be open, and removes the session from the bus.
+func (d shutdown) releaseRest() {
+	f := d.f
 	f.lock()
 	f.gate.release()
 	f.takeSteps()
-	s.fleet.bus.leave(&f.queue)
+	f.fleet.bus.leave(&f.queue)
 	f.unlock()
 }
 
 // untilQuiet waits until no handler runs, or until a time, and reports whether none runs.
-func (s *Session) untilQuiet(end time.Time) bool {
+func (d shutdown) untilQuiet(end time.Time) bool {
 	timer := time.NewTimer(time.Until(end))
 	defer timer.Stop()
 	for {
-		s.fleet.mu.Lock()
-		running := s.flow.running
-		s.fleet.mu.Unlock()
+		d.f.fleet.mu.Lock()
+		running := d.f.running
+		d.f.fleet.mu.Unlock()
 		if running == 0 {
 			return true
 		}
 		select {
-		case <-s.flow.quiet:
+		case <-d.f.quiet:
 		case <-timer.C:
 			return false
 		}
 	}
 }
 
-// surrender stops waiting for handlers that do not return. It settles their items as they have chosen, and releases
-// those about which they have chosen nothing.
-func (s *Session) surrender() {
-	f := s.flow
+// releaseRunning stops waiting for handlers that do not return. It settles their items as they have chosen, and
+// releases those about which they have chosen nothing.
+func (d shutdown) releaseRunning() {
+	f := d.f
 	var left []*worker
 	f.lock()
 	for _, st := range f.stints.all {
@@ -313,32 +303,43 @@ func (s *Session) surrender() {
 		}
 		if st.worker != nil {
 			f.stints.unseat(st)
-			s.fleet.retire(st.worker)
+			f.fleet.retire(st.worker)
 			left = append(left, st.worker)
 		}
 	}
 	f.unlock()
 	for _, w := range left {
-		s.fleet.refill(w)
+		f.fleet.refill(w)
 	}
 }
 
 // audit reports what the session still holds at its end, when all its items have been settled or released.
-func (s *Session) audit(polled bool) {
-	f := s.flow
+func (d shutdown) audit(polled bool) {
+	f := d.f
 	f.lock()
 	left := ""
 	if polled && f.running == 0 { // otherwise a poll or a handler still holds something
-		left = f.ledger.left(s.fleet.alone)
+		left = f.ledger.left(f.fleet.alone)
 	}
 	if left != "" {
 		f.count.Leaked++
 	}
 	f.unlock()
 	if left != "" {
-		s.cfg.Log.Error("the consumer's counts of held deliveries are not zero at its end: please report this as a bug",
+		f.cfg.Log.Error("the consumer's counts of held deliveries are not zero at its end: please report this as a bug",
 			"left", left)
 	}
+}
+
+// close closes the receiver, and counts the verdicts that it could not tell the service.
+func (d shutdown) close(ctx context.Context) error {
+	err := d.s.service.recv.Close(ctx)
+	if lost := (*driver.UnsettledError)(nil); errors.As(err, &lost) {
+		d.f.lock()
+		d.f.count.Unsettled += int64(lost.Count)
+		d.f.unlock()
+	}
+	return err
 }
 
 // waitFor waits until f returns or ctx ends, and reports whether f has returned.

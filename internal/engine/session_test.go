@@ -63,7 +63,7 @@ func (k kind) came(s *Session) *Item {
 // ready returns a new item of a session that can start.
 func (k kind) ready(s *Session) *Item {
 	it := k.came(s)
-	s.flow.goOn(it, true)
+	s.flow.ready(it, true)
 	return it
 }
 

@@ -178,7 +178,9 @@ func (s *settler) refused(v verdict, err error) {
 		err = ErrLeaseLost
 	}
 	f.count.Unsettled++
-	f.talk.settleFailed(v.it, v.action, f.cfg.Error(v.action.String(), v.it.ID, err))
+	action := v.action
+	err = f.cfg.Error(action.String(), v.it.ID, err)
+	f.talk.about(v.it, func(o Observer, owner any) { o.SettleFailed(owner, action, err) })
 	f.move(v.it, evAnswer)
 }
 

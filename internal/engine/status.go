@@ -97,12 +97,12 @@ func (s *Session) Live() Live {
 	inHand := f.places.taken + f.places.behind + f.places.shelved
 	l.Held, l.Waiting = inHand+l.Settling, max(0, inHand-l.Running-l.Retrying)
 	_, l.Lanes = f.sources.count()
-	l.Blocked, l.Workers, l.Polls = f.blocked(now), workers, int(f.places.polls)
+	l.Blocked, l.Workers, l.Polls = blocked(f, now), workers, int(f.places.polls)
 	return l
 }
 
 // blocked is Live.Blocked. The caller holds the lock.
-func (f *flow) blocked(now moment) (longest time.Duration) {
+func blocked(f *flow, now moment) (longest time.Duration) {
 	for _, st := range f.stints.all {
 		for _, it := range st.its {
 			if it.laneNext != nil && it.state.inHand() {
@@ -120,12 +120,15 @@ func (f *flow) blocked(now moment) (longest time.Duration) {
 
 // Counts returns the numbers of the session so far.
 func (s *Session) Counts() Counts {
-	stalled, _ := s.stalls(time.Now())
+	stalled, _ := s.service.stalls(time.Now())
 	s.fleet.mu.Lock()
 	defer s.fleet.mu.Unlock()
 	c := s.flow.count
 	c.Stalled = stalled
-	c.StillRunning, c.Took = s.flow.stints.remaining(), time.Since(s.begun)
+	for _, st := range s.flow.stints.all {
+		c.StillRunning += len(st.its)
+	}
+	c.Took = time.Since(s.begun)
 	return c
 }
 
@@ -138,7 +141,7 @@ func (s *Session) Demand(backlog int64, oldest time.Duration) Demand {
 func (s *Session) Health(now time.Time) Health {
 	f := s.flow
 	workers := s.pace.handlers()
-	_, stalls := s.stalls(now)
+	_, stalls := s.service.stalls(now)
 	s.fleet.mu.Lock()
 	defer s.fleet.mu.Unlock()
 	h := Health{Running: f.running - f.stints.waitInRuns(), Paused: !f.talk.halted.IsZero()}
@@ -186,12 +189,4 @@ func (s *Session) Slow(now time.Time, longer time.Duration) []AbandonedHandler {
 	}
 	slices.SortFunc(slow, func(a, b AbandonedHandler) int { return a.Since.Compare(b.Since) })
 	return slow
-}
-
-// stalls asks the receiver, without the fleet's lock.
-func (s *Session) stalls(now time.Time) (times int64, complaints []string) {
-	if r, ok := s.service.recv.(driver.Staller); ok {
-		return r.Stalls(now)
-	}
-	return 0, nil
 }

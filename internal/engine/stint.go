@@ -51,10 +51,11 @@ func (s *stints) begin(it *Item, st *stint, now moment) bool {
 	f := s.f
 	switch {
 	case it.lease.overBy(now): // the keeper has not seen it yet, because the process may have been frozen
-		f.lose(it)
+		f.markLost(it)
+		f.drop(it, evLose)
 		return false
 	case it.src.dead:
-		f.drop(it)
+		f.drop(it, evLose)
 		return false
 	}
 	f.queue.seat()
@@ -141,8 +142,8 @@ func (s *stints) handled(n int, took, each time.Duration) {
 // runs reports whether a handler has not returned.
 func (s *stints) runs(st *stint) bool { return st.at < len(s.all) && s.all[st.at] == st }
 
-// release releases the items of a handler that has returned from its stint.
-func (s *stints) release(st *stint) {
+// free takes the items of a handler that has returned from its stint, and frees its worker.
+func (s *stints) free(st *stint) {
 	for i, it := range st.its {
 		s.take(it, st)
 		st.its[i] = nil
@@ -159,11 +160,11 @@ func (s *stints) take(it *Item, st *stint) {
 	}
 }
 
-// over is returned and release, for a caller without the lock.
+// over is returned and free, for a caller without the lock.
 func (s *stints) over(st *stint) {
 	s.f.lock()
 	s.returned(st, s.f.clock.now())
-	s.release(st)
+	s.free(st)
 	s.f.unlock()
 }
 
@@ -238,7 +239,7 @@ func (s *stints) overdue(now moment) (stuck []*stint) {
 			st.deadline = never
 		default:
 			s.f.count.TimedOut++
-			s.f.talk.timedOut(st.its[0])
+			s.f.talk.about(st.its[0], Observer.TimedOut)
 			st.late, st.deadline = true, now.plus(abandonAfter)
 			s.cancel(st, ErrProcessingTimeout)
 		}
@@ -263,7 +264,7 @@ func (s *stints) abandon(st *stint, stack []byte) (out int) {
 	first := st.its[0]
 	s.abandoned[st] = AbandonedHandler{ID: first.ID, Since: time.Now(), Stack: string(stack)}
 	f.count.Abandoned++
-	f.talk.abandoned(first, stack)
+	f.talk.about(first, func(o Observer, owner any) { o.Abandoned(owner, stack) })
 	for _, it := range st.its {
 		f.move(it, evAbandon)
 	}
@@ -273,20 +274,12 @@ func (s *stints) abandon(st *stint, stack []byte) (out int) {
 	s.unseat(st)
 	for _, it := range st.its {
 		if it.lane == 0 && st.has(it) && !f.concludeRunning(it) {
-			f.breaker.ended(false, ErrProcessingTimeout)
+			f.breaker.failed(ErrProcessingTimeout)
 			v, death := f.cfg.prepare(it, f.cfg.timedOut(it))
 			f.carryOut(it, v, death)
 		}
 	}
 	return out
-}
-
-// remaining is how many items have been started whose handlers have not returned.
-func (s *stints) remaining() (n int) {
-	for _, st := range s.all {
-		n += len(st.its)
-	}
-	return n
 }
 
 // oldest is when the oldest running handler began; never: none runs.

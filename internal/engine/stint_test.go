@@ -157,8 +157,8 @@ func TestHandlersReturnInAnyOrder(t *testing.T) {
 					oldest, deadline = min(oldest, st.begun), min(deadline, st.deadline)
 				}
 			}
-			if f.stints.remaining() != len(left) || f.stints.oldest() != oldest || f.stints.deadline() != deadline {
-				t.Errorf("without %d: %d remain, the oldest at %v", i, f.stints.remaining(), f.stints.oldest())
+			if s.Counts().StillRunning != len(left) || f.stints.oldest() != oldest || f.stints.deadline() != deadline {
+				t.Errorf("without %d: %d remain, the oldest at %v", i, s.Counts().StillRunning, f.stints.oldest())
 			}
 		}
 		if f.stints.meter.ended != 4 {

@@ -8,12 +8,11 @@ import (
 	"github.com/godwitmq/godwit/driver"
 )
 
-// talk is what a session reports to its observer after the fleet's lock is released. It has the owners of items,
-// because the items may be reused by then. Guarded by the fleet's lock.
+// talk is what a session reports to its observer after the fleet's lock is released. Guarded by the fleet's lock.
 type talk struct {
 	obs     Observer
 	log     *slog.Logger
-	notes   []func()  // in any order
+	notes   []note    // in any order
 	orderly []func()  // one after another, in order
 	told    Activity  // the last activity that was reported
 	telling bool      // a goroutine reports what is orderly; others leave theirs to it
@@ -21,36 +20,15 @@ type talk struct {
 	halted  time.Time // when a poll said that the channel is paused at the service; zero: it is not
 }
 
-func (t *talk) note(f func()) { t.notes = append(t.notes, f) }
-
-func (t *talk) givenBack(it *Item) {
-	owner := it.Owner
-	t.note(func() { t.obs.Released(owner) })
+// note is a call of the observer about an item. It has the item's owner, because the item may be reused by then.
+type note struct {
+	owner any
+	tell  func(o Observer, owner any)
 }
 
-func (t *talk) leaseLost(it *Item) {
-	owner := it.Owner
-	t.note(func() { t.obs.LeaseLost(owner) })
-}
-
-func (t *talk) timedOut(it *Item) {
-	owner := it.Owner
-	t.note(func() { t.obs.TimedOut(owner) })
-}
-
-func (t *talk) abandoned(it *Item, stack []byte) {
-	owner := it.Owner
-	t.note(func() { t.obs.Abandoned(owner, stack) })
-}
-
-func (t *talk) rejected(it *Item, death *driver.Death, reason error) {
-	owner := it.Owner
-	t.note(func() { t.obs.Rejected(owner, death, reason) })
-}
-
-func (t *talk) settleFailed(it *Item, action driver.Action, err error) {
-	owner := it.Owner
-	t.note(func() { t.obs.SettleFailed(owner, action, err) })
+// about adds a note, such as Observer.Released.
+func (t *talk) about(it *Item, tell func(o Observer, owner any)) {
+	t.notes = append(t.notes, note{it.Owner, tell})
 }
 
 // breaker reports the breaker's changes, in order.
@@ -59,7 +37,7 @@ func (t *talk) breaker(open bool, err error) {
 }
 
 // take returns the notes, and whether the caller must report what is orderly.
-func (t *talk) take(doing Activity) (notes []func(), orderly bool) {
+func (t *talk) take(doing Activity) (notes []note, orderly bool) {
 	notes, t.notes = t.notes, nil
 	if orderly = !t.telling && (len(t.orderly) > 0 || doing != t.told); orderly {
 		t.telling = true

@@ -38,10 +38,10 @@ func TestWhatIsToldAfterTheLock(t *testing.T) {
 	f.talk.obs = l
 	it := &Item{Owner: "first"}
 	f.lock()
-	f.talk.leaseLost(it)
-	f.talk.rejected(it, nil, errors.New("bad"))
+	f.talk.about(it, Observer.LeaseLost)
+	f.talk.about(it, func(o Observer, owner any) { o.Rejected(owner, nil, errors.New("bad")) })
 	it.Owner = "second"
-	f.talk.givenBack(it)
+	f.talk.about(it, Observer.Released)
 	f.talk.breaker(true, nil)
 	kind{}.to(t, f, kind{}.arrive(f), running)
 	f.talk.breaker(false, nil)

@@ -21,7 +21,7 @@ import (
 //  5. runner.ended: the observer is told.
 //  6. runner.conclude: a dead letter is prepared, and what is impossible becomes another verdict.
 //  7. flow.carryOut (flow.go): the item is settled, held, or released, and the next one of its lane can start.
-//  8. stints.release (stint.go): the worker is free; the settler has the item until the service has answered.
+//  8. stints.free (stint.go): the worker is free; the settler has the item until the service has answered.
 
 // worker runs one handler at a time.
 type worker struct {
@@ -123,9 +123,9 @@ func (r *runner) worked(st *stint, it *Item, err error) {
 	mine := st.has(it) // otherwise it was abandoned, and its verdict is being sent
 	// The normal case, with one section under the lock.
 	if mine && it.isDone(err) && !r.cfg.TellEnded {
-		f.breaker.ended(true, nil)
-		f.carryOut(it, Verdict{}, nil)
-		f.stints.release(st)
+		f.breaker.succeeded()
+		f.done(it)
+		f.stints.free(st)
 		st.worker.take(f, now)
 		f.unlock()
 		return
@@ -212,12 +212,12 @@ func stackOf(stacks []byte, goid string) []byte {
 func (r *runner) decide(it *Item, cause, err error) Verdict {
 	switch {
 	case it.isDone(err):
-		r.told(true, nil)
+		r.succeeded()
 		return Verdict{}
 	case it.Chosen != nil:
-		return r.f.chosen(it, *it.Chosen)
+		return it.possible(*it.Chosen)
 	case errors.Is(cause, ErrProcessingTimeout):
-		r.told(false, ErrProcessingTimeout)
+		r.blamed(ErrProcessingTimeout)
 		return r.cfg.timedOut(it)
 	case errors.Is(cause, ErrShutdown), errors.Is(cause, ErrRevoked), it.lost.Load():
 		return Verdict{Action: ActionRelease}
@@ -225,7 +225,7 @@ func (r *runner) decide(it *Item, cause, err error) Verdict {
 	if wait, busy := r.cfg.Busy(err); busy {
 		return Verdict{Action: ActionHold, After: wait}
 	}
-	if r.cfg.Blame(err) && r.told(false, err) {
+	if r.cfg.Blame(err) && r.blamed(err) {
 		return Verdict{Action: ActionRelease} // no handler could have succeeded, so no attempt is counted
 	}
 	if it.first == noMoment {
@@ -244,14 +244,6 @@ func (r *runner) decide(it *Item, cause, err error) Verdict {
 	return v
 }
 
-// chosen is the verdict that carries out a handler's choice.
-func (f *flow) chosen(it *Item, v Verdict) Verdict {
-	if v.Action == ActionRelease && it.NearLimit() && !f.stopping() {
-		return Verdict{Action: ActionReject, Reason: it.tooOften("released", nil)}
-	}
-	return v
-}
-
 // concludeRunning settles an item whose handler does not return, as the handler has chosen by a method of the delivery.
 // It reports false if the handler has chosen nothing. The caller holds the lock.
 func (f *flow) concludeRunning(it *Item) bool {
@@ -261,11 +253,11 @@ func (f *flow) concludeRunning(it *Item) bool {
 	}
 	done := choice.Action == ActionDone
 	if done {
-		f.breaker.ended(true, nil)
+		f.breaker.succeeded()
 	} else {
 		f.undoBehind(it)
 	}
-	v := f.chosen(it, *choice)
+	v := it.possible(*choice)
 	for again := true; again; {
 		var death *driver.Death
 		v, death = f.cfg.prepare(it, v)
@@ -274,14 +266,23 @@ func (f *flow) concludeRunning(it *Item) bool {
 	return true
 }
 
-// told reports a handler's end to the breaker, and returns whether it is open now.
-func (r *runner) told(ok bool, err error) (open bool) {
+// succeeded tells the breaker that a handler has succeeded.
+func (r *runner) succeeded() {
+	if r.f.breaker != nil {
+		r.f.lock()
+		r.f.breaker.succeeded()
+		r.f.unlock()
+	}
+}
+
+// blamed tells the breaker that a handler has failed, and returns whether it is open now.
+func (r *runner) blamed(err error) (open bool) {
 	if r.f.breaker == nil {
 		return false
 	}
 	r.f.lock()
 	defer r.f.unlock()
-	return r.f.breaker.ended(ok, err)
+	return r.f.breaker.failed(err)
 }
 
 // timedOut is the verdict on an item whose handler has exceeded its timeout.
@@ -311,7 +312,7 @@ func (r *runner) conclude(it *Item, v Verdict, st *stint) {
 		v, death = r.cfg.prepare(it, v)
 		f.lock()
 		if v, again = f.carryOut(it, v, death); !again && st != nil {
-			f.stints.release(st)
+			f.stints.free(st)
 		}
 		f.unlock()
 	}

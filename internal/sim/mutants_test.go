@@ -30,8 +30,8 @@ func mutants() []mutant {
 	return []mutant{
 		{"continue-the-lane-after-a-release", []patch{{
 			"internal/engine/flow.go",
-			"\tcase driver.BehindReleases:\n\t\tf.thenAway(next, driver.Settlement{Action: driver.Release})\n",
-			"\tcase driver.BehindReleases:\n\t\tf.then(next, wayOn)\n",
+			"\tcase driver.BehindReleases:\n\t\tf.thenSettle(next, driver.Settlement{Action: driver.Release})\n",
+			"\tcase driver.BehindReleases:\n\t\tf.then(next, wayReady)\n",
 		}}},
 		{"delete-before-handling", []patch{
 			{
@@ -41,11 +41,11 @@ func mutants() []mutant {
 			},
 			{
 				"internal/engine/worker.go", "\t\"bytes\"\n",
-				"\t\"bytes\"\n\t\"context\"\n\n\t\"github.com/godwitmq/godwit/driver\"\n",
+				"\t\"bytes\"\n\t\"context\"\n",
 			},
 		}},
 		{"drop-the-leases-of-waiting-messages", []patch{{
-			"internal/engine/lease.go",
+			"internal/engine/keeper.go",
 			"\t\t\tcase left == 0, it.lease.going, it.lease.renewing != nil:\n",
 			"\t\t\tcase it.state.waiting():\n\t\t\tcase left == 0, it.lease.going, it.lease.renewing != nil:\n",
 		}}},
@@ -70,7 +70,7 @@ func mutants() []mutant {
 			"\tif true {\n",
 		}}},
 		{"stay-paused", []patch{{
-			"control.go",
+			"consumer.go",
 			"\t\ts.Resume()\n",
 			"\t\t_ = s\n",
 		}}},
@@ -81,8 +81,8 @@ func mutants() []mutant {
 		}}},
 		{"count-a-release-as-an-attempt", []patch{{
 			"internal/engine/flow.go",
-			"func (f *flow) sendAway(it *Item, e event, pause time.Duration) {\n\tf.untouched(it)\n",
-			"func (f *flow) sendAway(it *Item, e event, pause time.Duration) {\n\tf.talk.givenBack(it)\n",
+			"func (f *flow) releaseAfter(it *Item, e event, pause time.Duration) {\n\tf.untouched(it)\n",
+			"func (f *flow) releaseAfter(it *Item, e event, pause time.Duration) {\n\tf.talk.about(it, Observer.Released)\n",
 		}}},
 		{"count-attempts-while-the-breaker-is-open", []patch{{
 			"internal/engine/breaker.go",
@@ -100,17 +100,17 @@ func mutants() []mutant {
 			"\tp.workers = max(before, p.pacer.Tick(sample))\n",
 		}}},
 		{"serve-only-the-first-of-a-fleet", []patch{{
-			"internal/engine/bus.go",
+			"internal/engine/fleet.go",
 			"\t\tat := (b.turn + i) % len(b.queues)\n",
 			"\t\tat := i\n",
 		}}},
 		{"ignore-the-limit-in-a-fleet", []patch{{
-			"internal/engine/bus.go",
+			"internal/engine/fleet.go",
 			"q.gathering || !q.alone && q.active >= q.limit {",
 			"q.gathering {",
 		}}},
 		{"ignore-the-weights-of-a-fleet", []patch{{
-			"internal/engine/bus.go",
+			"internal/engine/fleet.go",
 			"\t\tb.turn, b.left = best, q.weight\n",
 			"\t\tb.turn, b.left = best, 1\n",
 		}}},
@@ -126,8 +126,8 @@ func mutants() []mutant {
 		}}},
 		{"leave-the-breaker-open", []patch{{
 			"internal/engine/breaker.go",
-			"\tcase !open && was != breakerClosed:\n",
-			"\tcase !open && was == breakerProbing && ok && b.over:\n",
+			"\tif _, open := b.circuit.Open(now); !open {\n",
+			"\tif _, open := b.circuit.Open(now); !open && b.over {\n",
 		}}},
 		{"never-probe", []patch{{
 			"internal/engine/breaker.go",
@@ -140,7 +140,7 @@ func mutants() []mutant {
 			"\tf.held.hold(it, v.After, it.Attempt-1)\n",
 		}}},
 		{"forget-failures-of-held-retries", []patch{{
-			"internal/engine/ending.go",
+			"internal/engine/worker.go",
 			"\tit.Failures++\n",
 			"\tit.Failures = 1\n",
 		}}},
@@ -228,7 +228,7 @@ func ledgerMutants() []mutant {
 		}}},
 		owner("place", "places.go", "\t\tp.taken--\n", ""),
 		owner("shelf", "places.go", "\t\tp.shelved, p.shelf = p.shelved-1, p.shelf-size\n", "\t\tp.shelf -= size\n"),
-		owner("bytes", "places.go", "\t\tp.bytes.release(size)\n", ""),
+		owner("bytes", "places.go", "\t\tp.bytes.give(size)\n", ""),
 		owner("lease", "ledger.go", "\t\tl.leases.remove(it)\n", ""),
 		owner("lane", "ledger.go", "\t\tit.src.leave(it)\n", ""),
 		owner("bus", "ledger.go", "\t\tl.queue.remove(it)\n", ""),

@@ -22,12 +22,12 @@ func operatedMutants() []mutant {
 			"\tif err != nil {\n",
 		}}},
 		{"breaker-without-settlements-by-method", []patch{{
-			"internal/engine/ending.go",
-			"\t\tr.told(true, nil)\n",
-			"\t\tr.told(it.Chosen == nil, nil)\n",
+			"internal/engine/worker.go",
+			"\t\tr.succeeded()\n\t\treturn Verdict{}\n",
+			"\t\tif it.Chosen == nil {\n\t\t\tr.succeeded()\n\t\t} else {\n\t\t\tr.blamed(nil)\n\t\t}\n\t\treturn Verdict{}\n",
 		}}},
 		{"forget-what-a-hanging-handler-chose", []patch{{
-			"internal/engine/ending.go",
+			"internal/engine/worker.go",
 			"\tif choice == nil {\n",
 			"\tif choice == nil || !f.stopping() && it.lane == 0 || f.stopping() {\n",
 		}}},
@@ -42,7 +42,7 @@ func operatedMutants() []mutant {
 			"\tif g.keeps = false; g.keeps {\n",
 		}}},
 		{"leave-what-stands-behind-a-handler", []patch{{
-			"internal/engine/shutdown.go",
+			"internal/engine/session.go",
 			"\t\t\t\tf.undoBehind(it)\n\t\t\t\tf.carryOut(it, Verdict{Action: ActionRelease}, nil)\n",
 			"\t\t\t\t_ = it\n",
 		}}},
@@ -63,9 +63,9 @@ func kafkaMutants() []mutant {
 			"again: false}",
 		}}},
 		{"close-without-its-context", []patch{{
-			"producer.go",
-			"\t\tp.unanswered(p.pending.Close(ctx))\n",
-			"\t\tp.unanswered(p.pending.Close(context.WithoutCancel(ctx)))\n",
+			"outbox.go",
+			"\t\to.unanswered(o.pending.Close(ctx))\n",
+			"\t\to.unanswered(o.pending.Close(context.WithoutCancel(ctx)))\n",
 		}}},
 		{"publish-lost-results", []patch{{
 			"kafka/transactor.go",
