@@ -76,27 +76,22 @@ func (b *breaker) failed(err error) (open bool) {
 	now := time.Now()
 	b.circuit.Result(false, now)
 	wait, open := b.circuit.Open(now)
-	switch {
-	case open && b.state == breakerClosed:
-		b.set(breakerOpen, err, wait)
-		b.f.talk.breaker(true, err)
-		b.hold()
-		if !b.f.lim.Keeps {
-			b.f.releaseAll(b.f.queue.surplus(probeCandidates))
-		}
-	case open && b.state == breakerProbing:
-		b.set(breakerOpen, err, wait)
-		b.hold()
+	was := b.state
+	if !open || was == breakerOpen {
+		return open
 	}
-	return open
-}
-
-// hold prevents items from starting, and keeps them.
-func (b *breaker) hold() {
+	b.set(breakerOpen, err, wait)
 	b.f.gate.shut(holdBroken)
 	b.f.queue.freeze()
 	b.f.stints.splitAll()
 	b.f.fleet.wakeAll()
+	if was == breakerClosed {
+		b.f.talk.breaker(true, err)
+		if !b.f.lim.Keeps {
+			b.f.releaseAll(b.f.queue.surplus(probeCandidates))
+		}
+	}
+	return true
 }
 
 // keeps reports whether an item whose handler has failed is kept for later probes, and if not, the delay of its

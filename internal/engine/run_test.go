@@ -204,7 +204,7 @@ func TestWhatEndsARun(t *testing.T) {
 		"a pause":       func(s *Session) { s.flow.gate.pause() },
 		"a log's pause": func(s *Session) { s.flow.lim.Keeps = true; s.flow.gate.pause() },
 		"a stop":        func(s *Session) { s.halt(nil); s.flow.gate.park() },
-		"a breaker":     func(s *Session) { s.flow.breaker.hold() },
+		"a breaker":     func(s *Session) { s.flow.breaker.failed(nil) },
 		"a lost lease":  func(s *Session) { s.flow.lose(s.flow.stints.all[0].its[3]) },
 		"a revocation":  func(s *Session) { s.flow.stints.cancelOf(nil, ErrRevoked) },
 		"a shutdown":    func(s *Session) { s.flow.stints.cancelAll(ErrShutdown) },
