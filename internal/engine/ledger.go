@@ -93,6 +93,7 @@ func (l *ledger) give(it *Item, what holding) {
 	}
 	if what&(hasPlace|hasBehind|hasShelf|hasSettle|hasBytes) != 0 {
 		l.places.free(it.size, what)
+		l.places.changed()
 	}
 }
 

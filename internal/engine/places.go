@@ -145,7 +145,7 @@ func (p *places) changed() {
 	}
 }
 
-// free returns what an item of a size held, and wakes the poller that waits for it.
+// free returns what an item of a size held; changed must follow.
 func (p *places) free(size int64, what holding) {
 	if what&hasPlace != 0 {
 		p.taken--
@@ -162,7 +162,6 @@ func (p *places) free(size int64, what holding) {
 	if what&hasBytes != 0 {
 		p.bytes.give(size)
 	}
-	p.changed()
 }
 
 // grow changes the number of places. If more are taken, they are returned over time.
