@@ -393,7 +393,7 @@ func TestWhatGoesBackBehindAFailureIsConcludedByItsNextHandler(t *testing.T) {
 }
 
 // A shutdown waits until the deliveries that a batch had gathered are released.
-func TestAShutdownWaitsForWhatABatchGivesBack(t *testing.T) {
+func TestAShutdownWaitsForWhatABatchReleases(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
 		c := w.consumer("orders", &godwit.ConsumerOptions{Hooks: godwit.Hooks{

@@ -316,8 +316,8 @@ func (k *keeper) answered(it *Item, ends time.Time, failed error, now moment) (l
 	return false
 }
 
-// letGo begins to return an item to the service: it waits for a renewal in flight, and prevents further renewals.
-func (k *keeper) letGo(ctx context.Context, it *Item) {
+// stopRenewing begins to return an item to the service: it waits for a renewal in flight, and prevents further ones.
+func (k *keeper) stopRenewing(ctx context.Context, it *Item) {
 	k.f.fleet.mu.Lock()
 	it.lease.going = true
 	answered := it.lease.renewing
@@ -331,8 +331,8 @@ func (k *keeper) letGo(ctx context.Context, it *Item) {
 	}
 }
 
-// goOnRenewing reverses letGo after a failure, because the lease is needed until the next try.
-func (k *keeper) goOnRenewing(it *Item) {
+// renewAgain reverses stopRenewing after a failure, because the lease is needed until the next try.
+func (k *keeper) renewAgain(it *Item) {
 	k.f.lock()
 	defer k.f.unlock()
 	if !it.lease.going || it.held&hasLease == 0 || it.lost.Load() {

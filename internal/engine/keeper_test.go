@@ -260,14 +260,14 @@ func TestAReleasedLease(t *testing.T) {
 		it := r.come(1)[0]
 		time.Sleep(21 * time.Second)
 		begun := time.Now()
-		r.keeper.letGo(t.Context(), it)
+		r.keeper.stopRenewing(t.Context(), it)
 		if took := time.Since(begun); took != 2*time.Second {
 			t.Errorf("it waited %v for the renewal, want 2s", took)
 		}
 		if calls := r.after(20 * time.Second); len(calls) != 1 {
 			t.Errorf("the lease was renewed after its release: %q", calls)
 		}
-		if r.keeper.goOnRenewing(it); len(r.after(5*time.Second)) != 1 || r.Counts().LeaseLost != 0 {
+		if r.keeper.renewAgain(it); len(r.after(5*time.Second)) != 1 || r.Counts().LeaseLost != 0 {
 			t.Errorf("after the release failed, the lease was not renewed, and %d are lost", r.Counts().LeaseLost)
 		}
 	})

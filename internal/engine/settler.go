@@ -109,7 +109,7 @@ func newSettler(f *flow, r driver.Receiver) *settler {
 					told.Owners = append(told.Owners, vs[i].it.Owner)
 				}
 				if a := vs[i].action; a == driver.Release || a == driver.Retry {
-					f.keeper.letGo(ctx, vs[i].it)
+					f.keeper.stopRenewing(ctx, vs[i].it)
 				}
 			}
 			defer clear(ss)
@@ -122,7 +122,7 @@ func newSettler(f *flow, r driver.Receiver) *settler {
 			return err
 		},
 		Again: func(v verdict, err error, try int) time.Duration {
-			f.keeper.goOnRenewing(v.it)
+			f.keeper.renewAgain(v.it)
 			return againAfter(err, try)
 		},
 		Done:   s.answered,
