@@ -39,7 +39,9 @@ type step struct {
 	it  *Item
 	gen uint32
 	way way
-	st  driver.Settlement // of waySettle
+
+	action driver.Action // of waySettle
+	after  time.Duration
 }
 
 // way is the kind of a step.
@@ -86,7 +88,7 @@ func (f *flow) takeSteps() {
 			case wayReady:
 				f.ready(s.it, true)
 			case waySettle:
-				f.settleLane(s.it, s.st)
+				f.settleLane(s.it, s.action, s.after)
 			case wayRelease:
 				f.releaseWaiting(s.it)
 			case wayReleaseHeld:
@@ -118,9 +120,9 @@ func (f *flow) then(it *Item, w way) {
 }
 
 // thenSettle adds a step that settles a lane, from its waiting head on. nil: no step.
-func (f *flow) thenSettle(head *Item, st driver.Settlement) {
+func (f *flow) thenSettle(head *Item, action driver.Action, after time.Duration) {
 	if head != nil {
-		f.steps = append(f.steps, step{head, head.gen, waySettle, st})
+		f.steps = append(f.steps, step{head, head.gen, waySettle, action, after})
 	}
 }
 
@@ -172,8 +174,7 @@ func (f *flow) carryOut(it *Item, v Verdict, death *driver.Death) (instead Verdi
 		return f.retry(it, v)
 	case ActionReject:
 		f.talk.about(it, func(o Observer, owner any) { o.Rejected(owner, death, v.Reason) })
-		f.settle(it, driver.Settlement{Action: driver.Reject, Attempt: int32(it.Attempt), Death: death},
-			driver.BehindGoesOn)
+		f.settle(verdict{it: it, action: driver.Reject, attempt: int32(it.Attempt), death: death}, driver.BehindGoesOn)
 	case ActionStop:
 		it.in.fail(v.Reason)
 		f.release(it)
@@ -191,7 +192,7 @@ func (f *flow) done(it *Item) {
 	case it.state == lost:
 		f.drop(it, evReturn)
 	case it.state.inHand():
-		f.settle(it, driver.Settlement{Action: driver.Done}, driver.BehindGoesOn)
+		f.settle(verdict{it: it, action: driver.Done}, driver.BehindGoesOn)
 	}
 }
 
@@ -202,9 +203,8 @@ func (f *flow) retry(it *Item, v Verdict) (instead Verdict, again bool) {
 		return Verdict{Action: ActionReject, Reason: it.tooOften("retried", v.Reason)}, true
 	case !f.held.wants(it, v.After):
 		f.starts.note(it, it.Attempt)
-		f.settle(it, driver.Settlement{
-			Action: driver.Retry, After: keepable(&f.lim, v.After),
-			Attempt: int32(it.Attempt),
+		f.settle(verdict{
+			it: it, action: driver.Retry, after: keepable(&f.lim, v.After), attempt: int32(it.Attempt), first: it.first,
 		}, f.lim.Behind)
 		return v, false
 	case f.held.tooLong(it, v.After):
@@ -220,28 +220,28 @@ func keepable(lim *driver.ReceiveLimits, after time.Duration) time.Duration {
 	return min(max(after, lim.RetryMin), lim.RetryMax)
 }
 
-// settle queues a settlement. The next item of the lane can start, or the whole lane is settled behind it.
-func (f *flow) settle(it *Item, st driver.Settlement, after driver.Behind) {
+// settle queues a verdict. The next item of the lane can start, or the whole lane is settled behind it.
+func (f *flow) settle(v verdict, behind driver.Behind) {
+	it := v.it
 	next := it.laneNext
-	if st.Action == driver.Done && f.settler.finisher != nil {
+	if v.action == driver.Done && f.settler.finisher != nil {
 		f.settler.finisher.Finish(it.handle)
 		f.move(it, evFinish)
 		f.count.Handled++
 	} else {
 		f.move(it, evSettle)
-		v := verdictOn(it, st)
 		// A service that keeps the order delivers no more of a lane until it has all settlements of what it has
 		// delivered.
-		v.waits = st.Action == driver.Done && (next != nil || !f.cfg.Channel.Ordered)
+		v.waits = v.action == driver.Done && (next != nil || !f.cfg.Channel.Ordered)
 		f.settler.tell(v)
 	}
-	switch after {
+	switch behind {
 	case driver.BehindGoesOn:
 		f.then(next, wayReady)
 	case driver.BehindFollows:
-		f.thenSettle(next, st)
+		f.thenSettle(next, v.action, v.after)
 	case driver.BehindReleases:
-		f.thenSettle(next, driver.Settlement{Action: driver.Release})
+		f.thenSettle(next, driver.Release, 0)
 	}
 }
 
@@ -275,7 +275,7 @@ func (f *flow) release(it *Item) {
 		f.releaseAfter(it, evSettle, nearLimitPause)
 	default:
 		f.untouched(it)
-		f.settle(it, driver.Settlement{Action: driver.Release}, driver.BehindReleases)
+		f.settle(verdict{it: it, action: driver.Release}, driver.BehindReleases)
 	}
 }
 
@@ -316,11 +316,11 @@ func (f *flow) releaseAfter(it *Item, e event, pause time.Duration) {
 		first: it.first, untouched: true,
 	}
 	f.settler.tell(v)
-	behind := driver.Settlement{Action: driver.Release}
 	if e == evSettle && f.lim.Behind == driver.BehindFollows {
-		behind = v.settlement()
+		f.thenSettle(next, v.action, v.after)
+	} else {
+		f.thenSettle(next, driver.Release, 0)
 	}
-	f.thenSettle(next, behind)
 }
 
 // releaseWaiting releases the waiting head of a lane, and the lane behind it, in order. While polls are open that
@@ -331,7 +331,7 @@ func (f *flow) releaseWaiting(it *Item) {
 	case f.gate.keeps && !it.src.dead:
 		f.move(it, evReady)
 	case it.src.dead, f.stopping() && !f.spaces(it), !it.laneNearLimit():
-		f.thenSettle(it, driver.Settlement{Action: driver.Release})
+		f.thenSettle(it, driver.Release, 0)
 	case f.spaces(it):
 		f.releaseAfter(it, evRelease, nearLimitPause)
 	default:
@@ -350,14 +350,14 @@ func (f *flow) releaseHeld(it *Item) {
 	case f.spaces(it):
 		f.releaseAfter(it, evRelease, max(rest, nearLimitPause))
 	case f.lim.Keeps, rest <= f.lim.RetryMin, f.lim.RetryMax == 0, it.counted && rest < time.Second:
-		f.thenSettle(it, driver.Settlement{Action: driver.Release})
+		f.thenSettle(it, driver.Release, 0)
 	default:
 		f.releaseAfter(it, evRelease, rest)
 	}
 }
 
 // settleLane settles a lane, from its waiting head on, without counting attempts.
-func (f *flow) settleLane(head *Item, st driver.Settlement) {
+func (f *flow) settleLane(head *Item, action driver.Action, after time.Duration) {
 	for it := head; it != nil && it.state.waiting(); {
 		next := it.laneNext
 		if it.src.dead || it.lost.Load() {
@@ -365,8 +365,10 @@ func (f *flow) settleLane(head *Item, st driver.Settlement) {
 		} else {
 			f.untouched(it)
 			f.move(it, evRelease)
-			v := verdictOn(it, st)
-			v.attempt, v.untouched = int32(it.Attempt-1), true
+			v := verdict{it: it, action: action, after: after, attempt: int32(it.Attempt - 1), untouched: true}
+			if action == driver.Retry {
+				v.first = it.first
+			}
 			f.settler.tell(v)
 		}
 		it = next
@@ -427,7 +429,7 @@ func (f *flow) markLost(it *Item) {
 func (f *flow) drop(it *Item, e event) {
 	next := it.laneNext
 	f.move(it, e)
-	f.thenSettle(next, driver.Settlement{Action: driver.Release})
+	f.thenSettle(next, driver.Release, 0)
 }
 
 // undoBehind takes the items of a batch that are behind an item back into their lane.

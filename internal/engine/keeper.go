@@ -197,7 +197,7 @@ func (k *keeper) renewDue(now moment) {
 				rest = append(rest, it)
 			case k.spare(it):
 				rest = append(rest, it)
-				k.f.thenSettle(it, driver.Settlement{Action: driver.Release})
+				k.f.thenSettle(it, driver.Release, 0)
 			case full:
 				later = append(later, it)
 			case len(batch) > 0 && left != by:

@@ -45,14 +45,6 @@ type verdict struct {
 	lane uint64
 }
 
-func verdictOn(it *Item, st driver.Settlement) verdict {
-	v := verdict{it: it, after: st.After, death: st.Death, attempt: st.Attempt, action: st.Action}
-	if st.Action == driver.Retry {
-		v.first = it.first
-	}
-	return v
-}
-
 // settlement is what the backend gets.
 func (v *verdict) settlement() driver.Settlement {
 	st := driver.Settlement{Handle: v.it.handle, Action: v.action, After: v.after, Attempt: v.attempt, Death: v.death}

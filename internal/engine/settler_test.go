@@ -108,7 +108,7 @@ func TestWhichVerdictsWait(t *testing.T) {
 					stop()
 				}
 				f.lock()
-				f.settle(it, driver.Settlement{Action: c.action}, driver.BehindGoesOn)
+				f.settle(verdict{it: it, action: c.action}, driver.BehindGoesOn)
 				f.unlock()
 				begun := time.Now()
 				for s.of(c.action) == 0 && time.Since(begun) < time.Second {
@@ -138,7 +138,7 @@ func TestAVerdictWithoutALease(t *testing.T) {
 		it := kind{}.arrive(f)
 		kind{}.to(t, f, it, running)
 		f.lock()
-		f.settle(it, driver.Settlement{Action: driver.Done}, driver.BehindGoesOn)
+		f.settle(verdict{it: it, action: driver.Done}, driver.BehindGoesOn)
 		f.markLost(it)
 		f.unlock()
 		f.settler.Close(t.Context())
