@@ -233,7 +233,7 @@ func (c *Consumer) Close(ctx context.Context) (Report, error) {
 		return Report{}, &Error{Op: "close", Channel: c.name, Err: context.Cause(ctx)}
 	}
 	<-p.reminded
-	r := reportOf(p.s)
+	r := Report(p.s.Counts())
 	p.reported.Do(func() { call1(c.life.fault, c.o.Hooks.Shutdown, r) })
 	return r, errors.Join(p.failures.take(), p.err)
 }

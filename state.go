@@ -232,7 +232,7 @@ func (l *lifetime) end(s *engine.Session) (Report, error) {
 	l.state.to(StateExiting)
 	err := s.Shutdown()
 	l.log.reportDiscarded(time.Now().Add(discardEvery)) // the sums of the last minute
-	return reportOf(s), err
+	return Report(s.Counts()), err
 }
 
 // unsettled gives a settle error to the caller of an iterator, if there is one.

@@ -198,21 +198,7 @@ func (c *Consumer) Report() Report {
 	if s == nil {
 		return Report{}
 	}
-	return reportOf(s)
-}
-
-// reportOf is the report of a session so far.
-func reportOf(s *engine.Session) Report {
-	n := s.Counts()
-	return Report{
-		Received: n.Received, Handled: n.Handled, Dropped: n.Dropped, Retried: n.Retried, Rejected: n.Rejected,
-		Released: n.Released, TimedOut: n.TimedOut, Abandoned: n.Abandoned, LeaseLost: n.LeaseLost,
-		Unsettled: n.Unsettled,
-		Polls:     n.Polls, Filtered: n.Filtered, Redelivered: n.Redelivered, Leaked: n.Leaked,
-		StillRunning: n.StillRunning,
-		Took:         n.Took,
-		Stalled:      n.Stalled,
-	}
+	return Report(s.Counts())
 }
 
 // Live is what a consumer holds at a moment, for metrics. Its numbers are of one moment and belong together.

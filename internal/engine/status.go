@@ -11,12 +11,13 @@ import (
 
 // Counts are the numbers of a session so far.
 type Counts struct {
-	Received, Handled, Dropped, Retried, Rejected, Released  int64
-	TimedOut, Abandoned, LeaseLost, Unsettled, Leaked, Polls int64
-	Filtered, Redelivered                                    int64 // finished without a handler
-	Stalled                                                  int64 // how often the receiver could return nothing
-	StillRunning                                             int   // items whose handlers have not returned
-	Took                                                     time.Duration
+	Received, Handled, Dropped, Retried, Rejected, Released int64
+	TimedOut, Abandoned, LeaseLost, Unsettled, Polls        int64
+	Filtered, Redelivered                                   int64 // finished without a handler
+	Took                                                    time.Duration
+	Stalled                                                 int64 // how often the receiver could return nothing
+	Leaked                                                  int64
+	StillRunning                                            int // items whose handlers have not returned
 }
 
 // unseen is how many messages were discarded.
