@@ -105,11 +105,9 @@ func (p *payloads) fetch(ctx context.Context, d *Delivery) error {
 	case err == nil:
 		d.Body, a.filled = body, true
 	case p.dead && bodies.FaultOf(err) != nil:
-		d.Undecodable, a.bad = err, err
-	default:
-		return err
+		d.Undecodable, a.bad, err = err, err, nil
 	}
-	return nil
+	return err
 }
 
 // fetchAll reads several bodies, a few at a time. The errors are by the index of the delivery.
