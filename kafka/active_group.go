@@ -87,7 +87,7 @@ func (b *Backend) soon(ctx context.Context, lookUp func() error) error {
 
 // describe asks for the members of a group. Brokers describe a group of each protocol in a request of its own.
 func (b *Backend) describe(ctx context.Context, group string) (activeGroup, error) {
-	share, err := b.admin.DescribeShareGroups(ctx, group)
+	share, err := b.cluster.Admin.DescribeShareGroups(ctx, group)
 	if err := undescribed(group, err); err != nil {
 		return activeGroup{}, err
 	}
@@ -98,7 +98,7 @@ func (b *Backend) describe(ctx context.Context, group string) (activeGroup, erro
 	if len(g.members) > 0 {
 		return g, nil
 	}
-	modern, err := b.admin.DescribeConsumerGroups(ctx, group)
+	modern, err := b.cluster.Admin.DescribeConsumerGroups(ctx, group)
 	if err := undescribed(group, err); err != nil {
 		return activeGroup{}, err
 	}
@@ -109,7 +109,7 @@ func (b *Backend) describe(ctx context.Context, group string) (activeGroup, erro
 	if len(g.members) > 0 {
 		return g, nil
 	}
-	classic, err := b.admin.DescribeGroups(ctx, group)
+	classic, err := b.cluster.Admin.DescribeGroups(ctx, group)
 	if err := undescribed(group, err); err != nil {
 		return activeGroup{}, err
 	}
@@ -143,7 +143,7 @@ func (b *Backend) reads(ctx context.Context, ch driver.Channel, group string) er
 	if group == b.names.Member(ch) || o.Start != (Start{}) || o.GroupProtocol == GroupShare {
 		return nil
 	}
-	committed, err := lag{b.admin, b.client}.committed(ctx, group)
+	committed, err := b.cluster.Committed(ctx, group)
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/kafka/internal/cluster"
 	"github.com/godwitmq/godwit/kafka/internal/failure"
 )
 
@@ -28,15 +29,13 @@ func (b *Backend) Activity(ctx context.Context, cs []driver.Channel, since time.
 	for _, ch := range cs {
 		topics = append(topics, b.topicOf(ch))
 	}
-	var from, to kadm.ListedOffsets
-	var err error
-	if len(topics) > 0 { // the client takes no topic for all topics
-		if from, err = b.admin.ListOffsetsAfterMilli(ctx, since.UnixMilli(), topics...); err == nil {
-			to, err = b.admin.ListEndOffsets(ctx, topics...)
-		}
-	}
+	from, err := b.cluster.EachOffset(ctx, cluster.After(since), topics...)
 	if err != nil {
-		return nil, fmt.Errorf("look up offsets by time: %w", failure.Classify(err))
+		return nil, err
+	}
+	to, err := b.cluster.EachOffset(ctx, cluster.End, topics...)
+	if err != nil {
+		return nil, err
 	}
 	never := &driver.Error{Class: driver.Permanent, Err: driver.ErrNotCounted}
 	uncounted := driver.Reading[int64]{Err: never}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/kafka/internal/assign"
-	"github.com/godwitmq/godwit/kafka/internal/client"
+	"github.com/godwitmq/godwit/kafka/internal/cluster"
 	"github.com/godwitmq/godwit/kafka/internal/failure"
 	"github.com/godwitmq/godwit/kafka/internal/layout"
 )
@@ -24,15 +24,14 @@ const deliveryTimeout = 20 * time.Second
 // Backend is a driver.Backend, driver.Provisioner, driver.Finder, driver.Inspector, driver.Operator and
 // driver.Transformer on Apache Kafka.
 type Backend struct {
-	o      Options
-	names  layout.Names
-	log    *slog.Logger
-	reuses bool           // whether records' memory is used again; not if the caller's hooks may keep records
-	client *client.Client // for requests outside of any group: sends, dead letters, tiers, metadata
-	admin  *kadm.Client
-	closed atomic.Bool
+	o       Options
+	names   layout.Names
+	log     *slog.Logger
+	codec   kgo.CompressionCodec
+	reuses  bool             // whether records' memory is used again; not if the caller's hooks may keep records
+	cluster *cluster.Cluster // its client is for sends, dead letters, tiers and look-ups
+	closed  atomic.Bool
 
-	topics      *topics
 	producer    *producer
 	provisioner *provisioner
 	pauses      pauses
@@ -57,42 +56,41 @@ func Open(ctx context.Context, o *Options) (*Backend, error) {
 	}
 	b := &Backend{
 		o: opts, names: layout.Names{Namespace: opts.Namespace, Mapping: mapping}, log: opts.Logger,
-		topics: &topics{limits: map[string]int32{}},
 	}
 	if b.log == nil {
 		b.log = slog.Default()
 	}
-	more, err := b.producerOptions()
+	connection, err := opts.connection(b.log)
 	if err != nil {
 		return nil, err
 	}
-	all, err := opts.clientOptions(b.log, more...)
-	if err != nil {
+	if b.codec, err = compression(opts.Compression); err != nil {
 		return nil, err
 	}
-	if b.client, err = client.New(all); err != nil {
+	if b.cluster, err = cluster.Open(connection, b.log, b.producerOptions); err != nil {
 		return nil, err
 	}
-	if err := refuseGroups(b.client.Client); err != nil {
-		b.client.Cut()
-		return nil, errors.Join(err, b.client.Close(context.WithoutCancel(ctx)))
+	if err := refuseGroups(b.cluster.Client.Client); err != nil {
+		b.cluster.Client.Cut()
+		return nil, errors.Join(err, b.cluster.Client.Close(context.WithoutCancel(ctx)))
 	}
-	b.admin, b.reuses = kadm.NewClient(b.client.Client), reusable(b.client.Client)
-	b.topics.client, b.topics.admin = b.client, b.admin
-	b.producer = &producer{client: b.client, log: b.log}
+	b.cluster.Admin, b.reuses = kadm.NewClient(b.cluster.Client.Client), reusable(b.cluster.Client.Client)
+	b.producer = &producer{client: b.cluster.Client, log: b.log}
 	b.provisioner = &provisioner{
-		o: &b.o, names: b.names, topics: b.topics, client: b.client, admin: b.admin,
+		o: &b.o, names: b.names, cluster: b.cluster,
 		specs: map[driver.Channel]driver.ChannelSpec{}, seen: map[string]formerTopic{},
 	}
 	return b, nil
 }
 
 // producerOptions are the options of clients that send.
-func (b *Backend) producerOptions() ([]kgo.Opt, error) {
-	more, err := compression(b.o.Compression)
-	return append(more, kgo.RequiredAcks(kgo.AllISRAcks()), kgo.RecordDeliveryTimeout(deliveryTimeout),
+func (b *Backend) producerOptions(c *cluster.Cluster) []kgo.Opt {
+	return []kgo.Opt{
+		kgo.ProducerBatchCompression(b.codec),
+		kgo.RequiredAcks(kgo.AllISRAcks()), kgo.RecordDeliveryTimeout(deliveryTimeout),
 		kgo.ProducerLinger(0), // records gather while a request is in flight; a single sender does not wait for others
-		kgo.RecordPartitioner(assign.Partitioner(b.names)), kgo.ProducerBatchMaxBytesFn(b.topics.limit)), err
+		kgo.RecordPartitioner(assign.Partitioner(b.names)), kgo.ProducerBatchMaxBytesFn(c.Limit),
+	}
 }
 
 // Close ends the backend's own client. The caller closes senders and receivers before the backend.
@@ -100,7 +98,7 @@ func (b *Backend) Close(ctx context.Context) error {
 	if b.closed.Swap(true) {
 		return nil
 	}
-	return b.client.Close(ctx)
+	return b.cluster.Client.Close(ctx)
 }
 
 func (b *Backend) open() error {

@@ -21,15 +21,15 @@ func (b *Backend) Catalog(ctx context.Context) ([]driver.ChannelInfo, error) {
 	if err := b.open(); err != nil {
 		return nil, err
 	}
-	topics, err := b.admin.ListTopics(ctx)
+	topics, err := b.cluster.Admin.ListTopics(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list the topics: %w", failure.Classify(err))
 	}
-	groups, err := b.admin.ListGroups(ctx)
+	groups, err := b.cluster.Groups(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("list the groups: %w", failure.Classify(err))
+		return nil, err
 	}
-	c := inventory{names: b.names, groups: groups.Groups(), found: map[driver.Channel]string{}}
+	c := inventory{names: b.names, groups: groups, found: map[driver.Channel]string{}}
 	for topic := range topics {
 		if strings.HasSuffix(topic, layout.DeadSuffix) && !b.names.IsOthers(topic) {
 			c.letters = append(c.letters, topic)

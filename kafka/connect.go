@@ -17,38 +17,26 @@ import (
 	"github.com/godwitmq/godwit/kafka/internal/client"
 )
 
-// clientOptions are the options of every client. The options in more, of one kind of client, follow the common ones,
-// and the options of the caller come last, so that they win.
-func (o *Options) clientOptions(log *slog.Logger, more ...kgo.Opt) ([]kgo.Opt, error) {
-	opts := []kgo.Opt{
+// connection returns the options of all clients.
+func (o *Options) connection(log *slog.Logger) (client.Connection, error) {
+	c := client.Connection{Last: o.Client, Common: []kgo.Opt{
 		kgo.SeedBrokers(o.Brokers...), kgo.ClientID(cmp.Or(o.ClientID, defaultClientID)),
 		kgo.WithLogger(client.Logger{To: log}),
-	}
+	}}
 	if o.TLS != nil {
-		opts = append(opts, kgo.DialTLSConfig(o.TLS))
+		c.Common = append(c.Common, kgo.DialTLSConfig(o.TLS))
 	}
 	if o.SASL != nil {
 		m, err := o.SASL.mechanism()
 		if err != nil {
-			return nil, err
+			return c, err
 		}
-		opts = append(opts, kgo.SASL(m))
+		c.Common = append(c.Common, kgo.SASL(m))
 	}
 	if o.Rack != "" {
-		opts = append(opts, kgo.Rack(o.Rack))
+		c.Common = append(c.Common, kgo.Rack(o.Rack))
 	}
-	opts = append(append(opts, more...), o.Client...)
-	if err := kgo.ValidateOpts(opts...); err != nil {
-		return nil, fmt.Errorf("kafka: franz-go refuses the options, also see Options.Client: %w", err)
-	}
-	return opts, nil
-}
-
-// readerOptions returns the options of a client that reads partitions without a group, and is closed soon. It has no
-// fetch sessions: Close of franz-go 1.22.2 ends them while a late answer with metadata may assign the partitions again,
-// and the fetch of those writes to the session that Close reads.
-func (o *Options) readerOptions(log *slog.Logger, more ...kgo.Opt) ([]kgo.Opt, error) {
-	return o.clientOptions(log, append(more, kgo.DisableFetchSessions())...)
+	return c, nil
 }
 
 // refuseGroups returns an error if the caller's own options name a group. Commits would use that group, but dead
@@ -142,8 +130,8 @@ func (s bearerSession) Challenge(challenge []byte) (done bool, answer []byte, er
 	return s.Session.Challenge(challenge)
 }
 
-// compression returns the option of producers for a codec, by the name that topics use for it.
-func compression(name string) ([]kgo.Opt, error) {
+// compression is a codec, by the name that topics use for it.
+func compression(name string) (kgo.CompressionCodec, error) {
 	codecs := map[string]kgo.CompressionCodec{
 		"": kgo.NoCompression(), "producer": kgo.NoCompression(), "uncompressed": kgo.NoCompression(),
 		"gzip":   kgo.GzipCompression(),
@@ -151,7 +139,7 @@ func compression(name string) ([]kgo.Opt, error) {
 	}
 	codec, ok := codecs[name]
 	if !ok {
-		return nil, fmt.Errorf("kafka: Compression is %q: use gzip, snappy, lz4, zstd, uncompressed or producer", name)
+		return codec, fmt.Errorf("kafka: Compression is %q: use gzip, snappy, lz4, zstd, uncompressed or producer", name)
 	}
-	return []kgo.Opt{kgo.ProducerBatchCompression(codec)}, nil
+	return codec, nil
 }

@@ -86,7 +86,7 @@ func (q *deadTopic) letters(rs []Rejected) []*kgo.Record {
 // letter is the copy of a record. If the record leaves no room for the reasons, they are shortened or left out, because
 // the record matters more.
 func (q *deadTopic) letter(name string, r *Rejected) *kgo.Record {
-	room := int(q.b.topics.limit(name))
+	room := int(q.b.cluster.Limit(name))
 	death := r.Death
 	for _, text := range []string{
 		death.Error, strings.ToValidUTF8(death.Error[:min(len(death.Error), shortError)], ""),

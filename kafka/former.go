@@ -4,10 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/twmb/franz-go/pkg/kmsg"
-
 	"github.com/godwitmq/godwit/driver"
-	"github.com/godwitmq/godwit/kafka/internal/failure"
+	"github.com/godwitmq/godwit/kafka/internal/cluster"
 )
 
 // formerTopic is what a channel's topic was when it was last seen, in case it is deleted.
@@ -27,17 +25,17 @@ func (f formerTopic) awaited(name string) error {
 }
 
 // see records what a channel's topic is now.
-func (p *provisioner) see(ctx context.Context, t topic) error {
-	former := formerTopic{partitions: t.partitions, replicas: t.replicas}
+func (p *provisioner) see(ctx context.Context, t cluster.Topic) error {
+	former := formerTopic{partitions: t.Partitions, replicas: t.Replicas}
 	if p.o.RecreateTopics {
 		var err error
-		if former.config, err = p.configured(ctx, t.name); err != nil {
+		if former.config, err = p.cluster.Configured(ctx, t.Name); err != nil {
 			return err
 		}
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.seen[t.name] = former
+	p.seen[t.Name] = former
 	return nil
 }
 
@@ -47,19 +45,4 @@ func (p *provisioner) former(name string) (formerTopic, bool) {
 	defer p.mu.Unlock()
 	f, ok := p.seen[name]
 	return f, ok
-}
-
-// configured is the configuration that was set for a topic itself.
-func (p *provisioner) configured(ctx context.Context, name string) (map[string]string, error) {
-	configs, err := p.topics.configs(ctx, name)
-	if err != nil {
-		return nil, fmt.Errorf("read the configuration of topic %s: %w", name, failure.Classify(err))
-	}
-	config := map[string]string{}
-	for _, c := range configs {
-		if c.Source == kmsg.ConfigSourceDynamicTopicConfig && c.Value != nil {
-			config[c.Key] = *c.Value
-		}
-	}
-	return config, nil
 }

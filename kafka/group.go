@@ -12,7 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/godwitmq/godwit/driver"
-	"github.com/godwitmq/godwit/kafka/internal/client"
+	"github.com/godwitmq/godwit/kafka/internal/cluster"
 	"github.com/godwitmq/godwit/kafka/internal/failure"
 	"github.com/godwitmq/godwit/kafka/internal/intake"
 )
@@ -65,28 +65,25 @@ func (g *group) join(ctx context.Context) error {
 		names = append(names, name)
 	}
 	for _, name := range names {
-		t, err := s.b.topics.find(ctx, name)
+		t, err := s.b.cluster.Find(ctx, name)
 		if err != nil {
 			return err
 		}
-		m.topics[name] = t.id
+		m.topics[name] = t.ID
 		if name == s.topic {
-			m.partitions, m.share = t.partitions, fetchShare(t.partitions)
+			m.partitions, m.share = t.Partitions, fetchShare(t.Partitions)
 		}
 	}
 	for _, name := range append(names, s.copies()...) {
-		if err := s.b.topics.learnLimit(ctx, name); err != nil {
+		if err := s.b.cluster.LearnLimit(ctx, name); err != nil {
 			return err
 		}
 	}
 	if s.tiersOnly {
 		names = names[1:]
 	}
-	opts, err := s.b.o.clientOptions(s.b.log, m.options(names)...)
-	if err != nil {
-		return err
-	}
-	if m.client, err = client.New(opts); err != nil {
+	var err error
+	if m.client, err = s.b.cluster.Dial(m.options(names)...); err != nil {
 		return err
 	}
 	g.mu.Lock()
@@ -164,8 +161,8 @@ func (g *group) watch(ctx context.Context) {
 
 func (g *group) compare(ctx context.Context, m *member) {
 	for name, id := range m.topics {
-		t, err := g.sub.b.topics.find(ctx, name)
-		if driver.ClassOf(err) == driver.NotFound && err != nil || err == nil && t.id != id {
+		t, err := g.sub.b.cluster.Find(ctx, name)
+		if driver.ClassOf(err) == driver.NotFound && err != nil || err == nil && t.ID != id {
 			g.createdAgain(m, name)
 			return
 		}
@@ -176,24 +173,24 @@ func (g *group) compare(ctx context.Context, m *member) {
 }
 
 // seen notes what the channel's topic is now.
-func (g *group) seen(ctx context.Context, m *member, t topic) {
+func (g *group) seen(ctx context.Context, m *member, t cluster.Topic) {
 	_ = g.sub.b.provisioner.see(ctx, t) // after an error, what was seen before counts until the next look
-	if t.partitions > m.partitions {
+	if t.Partitions > m.partitions {
 		g.widen(ctx, m, t)
 	}
 }
 
 // widen gives the tiers as many partitions as the channel's topic has now.
-func (g *group) widen(ctx context.Context, m *member, t topic) {
+func (g *group) widen(ctx context.Context, m *member, t cluster.Topic) {
 	s := g.sub
 	if spec, ours := s.b.provisioner.wished(s.from); ours && len(s.tiers) > 0 {
 		if err := s.b.Ensure(ctx, spec); err != nil {
 			s.b.log.Error("partitions were added to a topic, and its tiers have fewer: records of the new partitions "+
-				"cannot wait for a retry", "topic", t.name, "partitions", t.partitions, "group", s.group, "error", err)
+				"cannot wait for a retry", "topic", t.Name, "partitions", t.Partitions, "group", s.group, "error", err)
 			return
 		}
 	}
-	m.partitions = t.partitions
+	m.partitions = t.Partitions
 }
 
 // fetch pauses and resumes the fetching of partitions.

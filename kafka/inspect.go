@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
-	"fmt"
 	"slices"
 	"time"
 
@@ -14,7 +13,7 @@ import (
 
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/internal/offsets"
-	"github.com/godwitmq/godwit/kafka/internal/client"
+	"github.com/godwitmq/godwit/kafka/internal/cluster"
 	"github.com/godwitmq/godwit/kafka/internal/failure"
 )
 
@@ -36,17 +35,17 @@ func (b *Backend) Inspect(ctx context.Context, ch driver.Channel) (driver.Depth,
 		return driver.Depth{}, failure.Permanent("channel %s: an exchange has no group: inspect its channels", ch)
 	}
 	name := b.topicOf(ch)
-	own, err := b.topics.find(ctx, name)
+	own, err := b.cluster.Find(ctx, name)
 	if err != nil {
 		return driver.Depth{}, err
 	}
 	d := driver.Depth{Oldest: -1}
 	share := b.o.channel(ch).GroupProtocol == GroupShare && !ch.DeadLetter
 	group := b.names.Group(ch)
-	l := lag{b.admin, b.client}
-	ask := l.committed
+	l := lag{b.cluster}
+	ask := l.Committed
 	if share {
-		ask = l.shared
+		ask = l.Shared
 	}
 	committed, err := ask(ctx, group)
 	if err != nil {
@@ -70,12 +69,12 @@ func (b *Backend) Inspect(ctx context.Context, ch driver.Channel) (driver.Depth,
 		return d, nil
 	}
 	if share {
-		if committed, err = l.committed(ctx, b.names.Retries(ch)); err != nil {
+		if committed, err = l.Committed(ctx, b.names.Retries(ch)); err != nil {
 			return d, err
 		}
 	}
 	for _, tier := range b.o.channel(ch).Tiers {
-		t, err := b.topics.find(ctx, b.names.Tier(ch, tier))
+		t, err := b.cluster.Find(ctx, b.names.Tier(ch, tier))
 		if driver.ClassOf(err) == driver.NotFound && err != nil {
 			continue
 		}
@@ -93,10 +92,7 @@ func (b *Backend) Inspect(ctx context.Context, ch driver.Channel) (driver.Depth,
 }
 
 // lag measures how far groups are behind.
-type lag struct {
-	admin  *kadm.Client
-	client *client.Client
-}
+type lag struct{ *cluster.Cluster }
 
 // partitionLag is a partition with unfinished records.
 type partitionLag struct {
@@ -115,57 +111,26 @@ func (p *partitionLag) begins(from int64) {
 	}
 }
 
-// committed are the offsets that a group has committed; none if the group does not exist.
-func (l lag) committed(ctx context.Context, group string) (kadm.OffsetResponses, error) {
-	got, err := l.admin.FetchOffsets(ctx, group)
-	if err != nil && driver.ClassOf(failure.Classify(err)) != driver.NotFound {
-		return nil, fmt.Errorf("ask what group %s has committed: %w", group, failure.Classify(err))
-	}
-	return got, nil
-}
-
-// shared are the start offsets of a share group: all earlier records are settled.
-func (l lag) shared(ctx context.Context, group string) (kadm.OffsetResponses, error) {
-	all, err := l.admin.DescribeShareGroupOffsets(ctx, group)
-	if err == nil {
-		err = all[group].Err
-	}
-	if err != nil && driver.ClassOf(failure.Classify(err)) != driver.NotFound {
-		return nil, fmt.Errorf("ask how far share group %s has come: %w", group, failure.Classify(err))
-	}
-	got := kadm.OffsetResponses{}
-	for topic, ps := range all[group].Offsets {
-		for n, o := range ps {
-			got.Add(kadm.OffsetResponse{Offset: kadm.Offset{Topic: topic, Partition: n, At: o.StartOffset}, Err: o.Err})
-		}
-	}
-	return got, nil
-}
-
 // behind returns the partitions of a topic that have records at or after the committed offset.
-func (l lag) behind(ctx context.Context, t topic, committed kadm.OffsetResponses) (all []partitionLag, err error) {
-	starts, err := l.admin.ListStartOffsets(ctx, t.name)
-	if err == nil {
-		err = starts.Error()
-	}
+func (l lag) behind(
+	ctx context.Context, t cluster.Topic, committed kadm.OffsetResponses,
+) (all []partitionLag, err error) {
+	starts, err := l.Offsets(ctx, cluster.Start, t.Name)
 	if err != nil {
-		return nil, fmt.Errorf("ask where the log of topic %s starts: %w", t.name, failure.Classify(err))
+		return nil, err
 	}
-	ends, err := l.admin.ListCommittedOffsets(ctx, t.name)
-	if err == nil {
-		err = ends.Error()
-	}
+	ends, err := l.Offsets(ctx, cluster.Stable, t.Name)
 	if err != nil {
-		return nil, fmt.Errorf("ask where the log of topic %s ends: %w", t.name, failure.Classify(err))
+		return nil, err
 	}
 	ends.Each(func(end kadm.ListedOffset) {
 		p := partitionLag{n: end.Partition, end: end.Offset, age: -1}
 		from := int64(0)
-		if start, ok := starts.Lookup(t.name, p.n); ok {
+		if start, ok := starts.Lookup(t.Name, p.n); ok {
 			from = start.Offset
 		}
-		if c, ok := committed.Lookup(t.name, p.n); ok && c.Err == nil && c.At >= from {
-			from, p.completed = c.At, offsets.Completed(c.At, c.Metadata, identity(t.id, p.n))
+		if c, ok := committed.Lookup(t.Name, p.n); ok && c.Err == nil && c.At >= from {
+			from, p.completed = c.At, offsets.Completed(c.At, c.Metadata, identity(t.ID, p.n))
 		}
 		if p.begins(from); p.waiting > 0 {
 			all = append(all, p)
@@ -187,13 +152,13 @@ const (
 
 // measure looks for the first record of each partition that a consumer gets, and sets its age. It returns the
 // partitions that have one: ends of transactions, and records of aborted ones, may be all that there is.
-func (l lag) measure(ctx context.Context, t topic, ps []partitionLag) []partitionLag {
+func (l lag) measure(ctx context.Context, t cluster.Topic, ps []partitionLag) []partitionLag {
 	if len(ps) == 0 {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, measurePatience)
 	defer cancel()
-	known, err := l.admin.Metadata(ctx, t.name)
+	known, err := l.Admin.Metadata(ctx, t.Name)
 	if err != nil {
 		return ps
 	}
@@ -202,14 +167,14 @@ func (l lag) measure(ctx context.Context, t topic, ps []partitionLag) []partitio
 		todo[i] = &ps[i]
 	}
 	for bytes := measureBytes; len(todo) > 0 && ctx.Err() == nil; bytes = min(measureMore*bytes, measureMost) {
-		todo = l.firsts(ctx, t, known.Topics[t.name], todo, int32(bytes))
+		todo = l.firsts(ctx, t, known.Topics[t.Name], todo, int32(bytes))
 	}
 	return slices.DeleteFunc(ps, func(p partitionLag) bool { return p.waiting == 0 })
 }
 
 // firsts fetches from partitions, and returns those in which only the records after the fetched ones can tell.
 func (l lag) firsts(
-	ctx context.Context, t topic, known kadm.TopicDetail, ps []*partitionLag, bytes int32,
+	ctx context.Context, t cluster.Topic, known kadm.TopicDetail, ps []*partitionLag, bytes int32,
 ) (again []*partitionLag) {
 	requests := map[int32]*kmsg.FetchRequest{} // by leader
 	for _, p := range ps {
@@ -225,7 +190,7 @@ func (l lag) firsts(
 		req.MaxBytes = max(req.MaxBytes, bytes)
 	}
 	for leader, req := range requests {
-		got, err := l.client.Broker(int(leader)).RetriableRequest(ctx, req)
+		got, err := l.Broker(int(leader)).RetriableRequest(ctx, req)
 		resp, ok := got.(*kmsg.FetchResponse)
 		if err != nil || !ok {
 			continue
@@ -234,7 +199,7 @@ func (l lag) firsts(
 			for j := range resp.Topics[i].Partitions {
 				got := &resp.Topics[i].Partitions[j]
 				at := slices.IndexFunc(ps, func(p *partitionLag) bool { return p.n == got.Partition })
-				if at >= 0 && ps[at].look(t.name, got) {
+				if at >= 0 && ps[at].look(t.Name, got) {
 					again = append(again, ps[at])
 				}
 			}
@@ -268,10 +233,10 @@ const countMost = 16
 
 // count counts the records of a partition that a consumer gets, by reading them. If they are too many, the number stays
 // as it is.
-func (l lag) count(ctx context.Context, t topic, p *partitionLag) {
+func (l lag) count(ctx context.Context, t cluster.Topic, p *partitionLag) {
 	ctx, cancel := context.WithTimeout(ctx, measurePatience)
 	defer cancel()
-	known, err := l.admin.Metadata(ctx, t.name)
+	known, err := l.Admin.Metadata(ctx, t.Name)
 	if err != nil {
 		return
 	}
@@ -281,12 +246,12 @@ func (l lag) count(ctx context.Context, t topic, p *partitionLag) {
 		one := kmsg.NewFetchRequestTopicPartition()
 		one.Partition, one.FetchOffset, one.PartitionMaxBytes = p.n, from, measureMost
 		req.Topics[0].Partitions = append(req.Topics[0].Partitions, one)
-		got, err := l.client.Broker(int(known.Topics[t.name].Partitions[p.n].Leader)).RetriableRequest(ctx, req)
+		got, err := l.Broker(int(known.Topics[t.Name].Partitions[p.n].Leader)).RetriableRequest(ctx, req)
 		resp, ok := got.(*kmsg.FetchResponse)
 		if err != nil || !ok || len(resp.Topics) != 1 || len(resp.Topics[0].Partitions) != 1 {
 			return
 		}
-		read, next := readCommitted(t.name, p.n, from, &resp.Topics[0].Partitions[0])
+		read, next := readCommitted(t.Name, p.n, from, &resp.Topics[0].Partitions[0])
 		if read.Err != nil || next <= from {
 			return
 		}
@@ -311,11 +276,11 @@ func readCommitted(
 	}, got, kgo.DefaultDecompressor(), nil)
 }
 
-func newFirstsRequest(t topic) *kmsg.FetchRequest {
+func newFirstsRequest(t cluster.Topic) *kmsg.FetchRequest {
 	req := kmsg.NewPtrFetchRequest()
 	req.IsolationLevel, req.MaxBytes = 1, fetchLeast
 	one := kmsg.NewFetchRequestTopic()
-	one.Topic, one.TopicID = t.name, t.id
+	one.Topic, one.TopicID = t.Name, t.ID
 	req.Topics = append(req.Topics, one)
 	return req
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/internal/claim"
+	"github.com/godwitmq/godwit/kafka/internal/cluster"
 	"github.com/godwitmq/godwit/kafka/internal/failure"
 	"github.com/godwitmq/godwit/kafka/internal/wire"
 )
@@ -88,15 +89,15 @@ func (b *Backend) outlasts(ctx context.Context, topic string) (stays time.Durati
 	if b.o.Store == nil || b.o.Store.Lifetime() == 0 {
 		return 0, nil
 	}
-	configs, err := b.topics.configs(ctx, topic)
+	configs, err := b.cluster.Configs(ctx, topic)
 	if err != nil {
 		return 0, fmt.Errorf("look up how long topic %s keeps records, to compare it with kafka.Options.Store (it needs "+
 			"permission to describe the topic's configuration, unless s3store.Options.Lifetime is negative): %w", topic,
 			failure.Classify(err))
 	}
 	keeps := int64(b.o.Store.Lifetime() / day)
-	retention, err := strconv.ParseInt(configOf(configs, "retention.ms"), 10, 64)
-	switch policy := configOf(configs, "cleanup.policy"); {
+	retention, err := strconv.ParseInt(cluster.ConfigOf(configs, "retention.ms"), 10, 64)
+	switch policy := cluster.ConfigOf(configs, "cleanup.policy"); {
 	case strings.Contains(policy, "compact"):
 		return 0, failure.Permanent("topic %s keeps records without a limit (cleanup.policy is %s), and kafka.Options.Store "+
 			"deletes bodies after %d days: use a store with a prefix of its own whose s3store.Options.Lifetime is "+

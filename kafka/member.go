@@ -208,7 +208,7 @@ func (m *member) close(ctx context.Context) error {
 	if !errors.Is(err, client.ErrCut) || id == "" || m.instance() != nil || m.byBroker() {
 		return err
 	}
-	return leaveFor(context.WithoutCancel(ctx), m.g.sub.b.client, m.g.sub.group, id)
+	return leaveFor(context.WithoutCancel(ctx), m.g.sub.b.cluster.Client, m.g.sub.group, id)
 }
 
 // leaveFor reports to a group of the classic kind that a member has left.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/internal/claim"
+	"github.com/godwitmq/godwit/kafka/internal/cluster"
 	"github.com/godwitmq/godwit/kafka/internal/failure"
 )
 
@@ -46,12 +47,12 @@ func (b *Backend) Orphans(ctx context.Context, before time.Time) ([]driver.Orpha
 		return nil, failure.Permanent("find orphans: records in kafka.Options.RetryQueue and DeadLetterQueue cannot be " +
 			"read, so objects that they point to would be taken for orphans")
 	}
-	cluster, err := b.cluster(ctx)
+	id, err := b.clusterID(ctx)
 	if err != nil {
 		return nil, err
 	}
 	s := &suspects{all: map[driver.Location]driver.Orphan{}}
-	for o, err := range list.List(ctx, bodyFolder(cluster)) {
+	for o, err := range list.List(ctx, bodyFolder(id)) {
 		if err != nil {
 			return nil, err
 		}
@@ -70,9 +71,9 @@ func (b *Backend) Orphans(ctx context.Context, before time.Time) ([]driver.Orpha
 	}), nil
 }
 
-// cluster is the id of the brokers' cluster.
-func (b *Backend) cluster(ctx context.Context) (string, error) {
-	known, err := b.admin.BrokerMetadata(ctx)
+// clusterID is the id of the brokers' cluster.
+func (b *Backend) clusterID(ctx context.Context) (string, error) {
+	known, err := b.cluster.Admin.BrokerMetadata(ctx)
 	if err != nil {
 		return "", fmt.Errorf("look up the id of the cluster: %w", failure.Classify(err))
 	}
@@ -111,8 +112,8 @@ func (b *Backend) visible(ctx context.Context, topics []string, shown map[string
 		if _, there := shown[topic]; there {
 			continue
 		}
-		if err := patiently(ctx, func() error {
-			_, err := b.topics.find(ctx, topic)
+		if err := cluster.Patiently(ctx, func() error {
+			_, err := b.cluster.Find(ctx, topic)
 			return err
 		}); err != nil && driver.ClassOf(err) != driver.NotFound {
 			return err

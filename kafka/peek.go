@@ -11,7 +11,7 @@ import (
 
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/internal/offsets"
-	"github.com/godwitmq/godwit/kafka/internal/failure"
+	"github.com/godwitmq/godwit/kafka/internal/cluster"
 	"github.com/godwitmq/godwit/kafka/internal/wire"
 )
 
@@ -31,7 +31,7 @@ func (b *Backend) Peek(
 	if err := b.receives(ch); err != nil {
 		return nil, err
 	}
-	t, err := b.topics.find(ctx, b.topicOf(ch))
+	t, err := b.cluster.Find(ctx, b.topicOf(ch))
 	if err != nil {
 		return nil, err
 	}
@@ -43,7 +43,7 @@ func (b *Backend) Peek(
 		return nil, err
 	}
 	if err := p.read(ctx); err != nil {
-		return nil, fmt.Errorf("look at topic %s: %w", t.name, err)
+		return nil, fmt.Errorf("look at topic %s: %w", t.Name, err)
 	}
 	return p.peeked(), nil
 }
@@ -51,7 +51,7 @@ func (b *Backend) Peek(
 // peek is a look at the records of one topic.
 type peek struct {
 	b     *Backend
-	topic topic
+	topic cluster.Topic
 	sub   *subscription
 	from  driver.PeekFrom
 	most  int
@@ -77,32 +77,24 @@ type sight struct {
 
 // measure finds out where the records are that the look may return.
 func (p *peek) measure(ctx context.Context) error {
-	name := p.topic.name
-	l := lag{p.b.admin, p.b.client}
-	r := rewind{lag: l, topic: p.topic, group: p.sub.group}
-	starts, _, err := r.bounds(ctx)
+	name := p.topic.Name
+	starts, err := p.b.cluster.Offsets(ctx, cluster.Start, name)
 	if err != nil {
 		return err
 	}
-	ends, err := p.b.admin.ListCommittedOffsets(ctx, name)
-	if err == nil {
-		err = ends.Error()
-	}
+	ends, err := p.b.cluster.Offsets(ctx, cluster.Stable, name)
 	if err != nil {
-		return fmt.Errorf("ask where the log of topic %s ends: %w", name, failure.Classify(err))
+		return err
 	}
 	var after kadm.ListedOffsets
 	if !p.from.Time.IsZero() {
-		if after, err = p.b.admin.ListOffsetsAfterMilli(ctx, p.from.Time.UnixMilli(), name); err == nil {
-			err = after.Error()
-		}
-		if err != nil {
-			return fmt.Errorf("look up offsets of topic %s by time: %w", name, failure.Classify(err))
+		if after, err = p.b.cluster.Offsets(ctx, cluster.After(p.from.Time), name); err != nil {
+			return err
 		}
 	}
-	committed := l.committed
+	committed := p.b.cluster.Committed
 	if p.b.o.channel(p.sub.from).GroupProtocol == GroupShare && !p.sub.from.DeadLetter {
-		committed = l.shared
+		committed = p.b.cluster.Shared
 	}
 	done, err := committed(ctx, p.sub.group)
 	if err != nil {
@@ -134,10 +126,10 @@ func (p *peek) begin(starts kadm.ListedOffsets) error {
 	}
 	at, ok := wire.ParseHome(p.from.ID)
 	g := p.parts[at.N]
-	start, _ := starts.Lookup(p.topic.name, at.N)
-	if !ok || at.Topic != p.topic.name || g == nil || at.Offset < start.Offset || at.Offset >= g.end {
+	start, _ := starts.Lookup(p.topic.Name, at.N)
+	if !ok || at.Topic != p.topic.Name || g == nil || at.Offset < start.Offset || at.Offset >= g.end {
 		return &driver.Error{
-			Class: driver.NotFound, Err: fmt.Errorf("topic %s has no record %s", p.topic.name, p.from.ID),
+			Class: driver.NotFound, Err: fmt.Errorf("topic %s has no record %s", p.topic.Name, p.from.ID),
 		}
 	}
 	g.low = max(g.low, at.Offset)
@@ -160,7 +152,7 @@ func (p *peek) read(ctx context.Context) error {
 			g.read = g.low >= g.end || g.past != nil && (g.cut || len(g.found) >= p.most || g.from == g.low)
 			if !g.read {
 				g.from, g.found = from, nil
-				g.past = offsets.NewPast(g.was.Offset, g.was.Metadata, identity(p.topic.id, n))
+				g.past = offsets.NewPast(g.was.Offset, g.was.Metadata, identity(p.topic.ID, n))
 			}
 		}
 		if !p.unread() {
@@ -190,54 +182,22 @@ func (p *peek) pass(ctx context.Context) error {
 			from[n] = kgo.NewOffset().At(g.from)
 		}
 	}
-	opts, err := p.b.o.readerOptions(p.b.log,
-		kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{p.topic.name: from}),
+	r, err := p.b.cluster.Read(map[string]map[int32]kgo.Offset{p.topic.Name: from}, peekWait,
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords(), // a log may end with a control record
 		kgo.FetchMaxBytes(peekBytes), kgo.FetchMaxPartitionBytes(peekShare))
 	if err != nil {
 		return err
 	}
-	client, err := kgo.NewClient(opts...)
-	if err != nil {
-		return fmt.Errorf("create a client: %w", err)
-	}
-	defer client.Close()
+	defer r.Close()
 	for p.unread() {
-		if err := p.poll(ctx, client); err != nil {
+		fetches, err := r.Poll(ctx)
+		if err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-// pollAlone reads some records with a client without a group.
-func pollAlone(ctx context.Context, client *kgo.Client) (kgo.Fetches, error) {
-	wait, cancel := context.WithTimeout(ctx, peekWait)
-	defer cancel()
-	fetches := client.PollFetches(wait)
-	switch {
-	case failure.Over(ctx):
-		return nil, context.Cause(ctx)
-	case failure.Over(wait) && fetches.Empty():
-		return nil, &driver.Error{
-			Class: driver.Transient, Err: fmt.Errorf("it has sent nothing for %v: try again", peekWait),
+		fetches.EachRecord(p.see)
+		if p.count() > 2*p.most {
+			p.trim()
 		}
-	}
-	if errs := fetches.Errors(); len(errs) > 0 {
-		return nil, failure.Classify(errs[0].Err)
-	}
-	return fetches, nil
-}
-
-// poll reads some records.
-func (p *peek) poll(ctx context.Context, client *kgo.Client) error {
-	fetches, err := pollAlone(ctx, client)
-	if err != nil {
-		return err
-	}
-	fetches.EachRecord(p.see)
-	if p.count() > 2*p.most {
-		p.trim()
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/internal/claim"
+	"github.com/godwitmq/godwit/kafka/internal/cluster"
 	"github.com/godwitmq/godwit/kafka/internal/failure"
 )
 
@@ -28,10 +29,10 @@ const (
 // planner compares topics with specifications. It changes nothing.
 type planner struct{ b *Backend }
 
-// cluster is what exists: a request for all topics, and one for their configurations.
-type cluster struct {
+// existing is what exists: a request for all topics, and one for their configurations.
+type existing struct {
 	brokers int
-	topics  map[string]topic
+	topics  map[string]cluster.Topic
 	configs map[string][]kadm.Config
 }
 
@@ -81,8 +82,8 @@ func (p planner) plan(ctx context.Context, specs []driver.ChannelSpec) (all []dr
 }
 
 // read reads topics.
-func (p planner) read(ctx context.Context, names []string) (is cluster, err error) {
-	is.topics, is.configs = map[string]topic{}, map[string][]kadm.Config{}
+func (p planner) read(ctx context.Context, names []string) (is existing, err error) {
+	is.topics, is.configs = map[string]cluster.Topic{}, map[string][]kadm.Config{}
 	if len(names) == 0 {
 		return is, nil
 	}
@@ -92,7 +93,7 @@ func (p planner) read(ctx context.Context, names []string) (is cluster, err erro
 		one.Topic = &name
 		req.Topics = append(req.Topics, one)
 	}
-	resp, err := req.RequestWith(ctx, p.b.topics.client)
+	resp, err := req.RequestWith(ctx, p.b.cluster.Client)
 	if err != nil {
 		return is, fmt.Errorf("look up %d topics: %w", len(names), failure.Classify(err))
 	}
@@ -103,13 +104,13 @@ func (p planner) read(ctx context.Context, names []string) (is cluster, err erro
 		case err != nil:
 			return is, fmt.Errorf("look up topic %s: %w", *got.Topic, failure.Classify(err))
 		default:
-			is.topics[*got.Topic] = topic{name: *got.Topic, partitions: len(got.Partitions)}
+			is.topics[*got.Topic] = cluster.Topic{Name: *got.Topic, Partitions: len(got.Partitions)}
 		}
 	}
 	if len(is.topics) == 0 {
 		return is, nil
 	}
-	described, err := p.b.admin.DescribeTopicConfigs(ctx, slices.Sorted(maps.Keys(is.topics))...)
+	described, err := p.b.cluster.Admin.DescribeTopicConfigs(ctx, slices.Sorted(maps.Keys(is.topics))...)
 	if err != nil {
 		return is, fmt.Errorf("read the configuration of topics: %w", failure.Classify(err))
 	}
@@ -123,7 +124,7 @@ func (p planner) read(ctx context.Context, names []string) (is cluster, err erro
 }
 
 // channel returns the differences of one channel.
-func (p planner) channel(s driver.ChannelSpec, is cluster) []driver.Difference {
+func (p planner) channel(s driver.ChannelSpec, is existing) []driver.Difference {
 	own := p.b.provisioner.ownTopic(s)
 	d := driver.Difference{Channel: s.Channel, Resource: aTopic, Name: own.name}
 	if s.Channel.Exchange != "" {
@@ -132,7 +133,7 @@ func (p planner) channel(s driver.ChannelSpec, is cluster) []driver.Difference {
 	all := p.topic(d, s, own, is)
 	n := own.partitions
 	if t, there := is.topics[own.name]; there {
-		n = max(t.partitions, wishedPartitions(&p.b.o, s))
+		n = max(t.Partitions, wishedPartitions(&p.b.o, s))
 	}
 	for _, w := range p.b.provisioner.besides(s, n) {
 		d := driver.Difference{Channel: s.Channel, Resource: aDeadTopic, Name: w.name}
@@ -145,7 +146,7 @@ func (p planner) channel(s driver.ChannelSpec, is cluster) []driver.Difference {
 }
 
 // topic returns the differences of one topic.
-func (p planner) topic(d driver.Difference, s driver.ChannelSpec, w wish, is cluster) (all []driver.Difference) {
+func (p planner) topic(d driver.Difference, s driver.ChannelSpec, w wish, is existing) (all []driver.Difference) {
 	t, there := is.topics[w.name]
 	switch {
 	case w.mapped && there:
@@ -165,8 +166,8 @@ func (p planner) topic(d driver.Difference, s driver.ChannelSpec, w wish, is clu
 			wanted = 0
 		}
 	}
-	if wanted != 0 && wanted != t.partitions && (w.exactly || s.Mode == driver.Declare) {
-		all = append(all, differentPartitions(d, t.partitions, wanted))
+	if wanted != 0 && wanted != t.Partitions && (w.exactly || s.Mode == driver.Declare) {
+		all = append(all, differentPartitions(d, t.Partitions, wanted))
 	}
 	if s.Owner || s.Mode == driver.Verify {
 		all = append(all, differentConfig(d, is.configs[w.name], w)...)
@@ -195,7 +196,7 @@ func differentPartitions(d driver.Difference, is, wanted int) driver.Difference 
 func differentConfig(d driver.Difference, configs []kadm.Config, w wish) (all []driver.Difference) {
 	d.Kind = driver.DiffersValue
 	for _, key := range slices.Sorted(maps.Keys(w.config)) {
-		d.Attribute, d.From, d.To, d.Risk = key, configOf(configs, key), w.config[key], ""
+		d.Attribute, d.From, d.To, d.Risk = key, cluster.ConfigOf(configs, key), w.config[key], ""
 		if d.From == d.To {
 			continue
 		}

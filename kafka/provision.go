@@ -16,7 +16,7 @@ import (
 
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/internal/backoff"
-	"github.com/godwitmq/godwit/kafka/internal/client"
+	"github.com/godwitmq/godwit/kafka/internal/cluster"
 	"github.com/godwitmq/godwit/kafka/internal/failure"
 	"github.com/godwitmq/godwit/kafka/internal/layout"
 	"github.com/godwitmq/godwit/kafka/internal/share"
@@ -86,7 +86,7 @@ func (b *Backend) Find(ctx context.Context, dead driver.Channel) (driver.Channel
 	if err := b.legal(dead); err != nil {
 		return dead, err
 	}
-	_, err := b.topics.find(ctx, b.names.DeadLetters(dead))
+	_, err := b.cluster.Find(ctx, b.names.DeadLetters(dead))
 	return dead, err
 }
 
@@ -115,11 +115,9 @@ func bearable(s driver.ChannelSpec, o ChannelOptions) error {
 
 // provisioner creates and checks the topics of channels.
 type provisioner struct {
-	o      *Options
-	names  layout.Names
-	topics *topics
-	client *client.Client
-	admin  *kadm.Client
+	o       *Options
+	names   layout.Names
+	cluster *cluster.Cluster
 
 	mu    sync.Mutex
 	specs map[driver.Channel]driver.ChannelSpec // what the consumers of this process need, by channel
@@ -129,7 +127,7 @@ type provisioner struct {
 // ensure creates what a channel lacks, or reports it.
 func (p *provisioner) ensure(ctx context.Context, s driver.ChannelSpec) error {
 	if s.Channel.DeadLetter {
-		_, err := p.topics.find(ctx, p.names.DeadLetters(s.Channel))
+		_, err := p.cluster.Find(ctx, p.names.DeadLetters(s.Channel))
 		return err
 	}
 	own, err := p.ensureOwn(ctx, s)
@@ -141,7 +139,7 @@ func (p *provisioner) ensure(ctx context.Context, s driver.ChannelSpec) error {
 			return err
 		}
 	}
-	for _, w := range p.besides(s, own.partitions) {
+	for _, w := range p.besides(s, own.Partitions) {
 		if _, err := p.ensureTopic(ctx, s, w); err != nil {
 			return err
 		}
@@ -155,15 +153,15 @@ func (p *provisioner) beginShare(ctx context.Context, ch driver.Channel) error {
 	group := p.names.Group(ch)
 	if group != p.names.Member(ch) {
 		var begun kadm.OffsetResponses
-		err := patiently(ctx, func() (err error) {
-			begun, err = lag{p.admin, p.client}.shared(ctx, group)
+		err := cluster.Patiently(ctx, func() (err error) {
+			begun, err = p.cluster.Shared(ctx, group)
 			return err
 		})
 		if err != nil || len(begun) > 0 {
 			return err
 		}
 	}
-	return share.Begin(ctx, p.client, group)
+	return share.Begin(ctx, p.cluster.Client, group)
 }
 
 // remember keeps what a consumer needs, so that it can be created again when it is deleted.
@@ -272,10 +270,10 @@ func besideConfig(o ChannelOptions, s driver.ChannelSpec, wait time.Duration) ma
 func millis(d time.Duration) string { return strconv.FormatInt(max(d.Milliseconds(), -1), 10) }
 
 // ensureOwn creates the topic of a channel, or compares it with the wish, and records what it is now.
-func (p *provisioner) ensureOwn(ctx context.Context, s driver.ChannelSpec) (topic, error) {
+func (p *provisioner) ensureOwn(ctx context.Context, s driver.ChannelSpec) (cluster.Topic, error) {
 	w := p.ownTopic(s)
 	t, err := p.ensureTopic(ctx, s, w)
-	if n := wishedPartitions(p.o, s); err == nil && s.Mode == driver.Declare && !w.mapped && n > t.partitions {
+	if n := wishedPartitions(p.o, s); err == nil && s.Mode == driver.Declare && !w.mapped && n > t.Partitions {
 		w.partitions = n
 		t, err = p.grow(ctx, w)
 	}
@@ -286,24 +284,24 @@ func (p *provisioner) ensureOwn(ctx context.Context, s driver.ChannelSpec) (topi
 }
 
 // ensureTopic creates a topic, or compares it with the wish.
-func (p *provisioner) ensureTopic(ctx context.Context, s driver.ChannelSpec, w wish) (topic, error) {
-	t, err := p.topics.find(ctx, w.name)
+func (p *provisioner) ensureTopic(ctx context.Context, s driver.ChannelSpec, w wish) (cluster.Topic, error) {
+	t, err := p.cluster.Find(ctx, w.name)
 	if w.mapped {
 		return t, p.absent(s, w, err)
 	}
 	switch {
-	case err == nil && w.exactly && t.partitions < w.partitions && s.Mode.Creates():
+	case err == nil && w.exactly && t.Partitions < w.partitions && s.Mode.Creates():
 		if t, err = p.grow(ctx, w); err != nil {
 			return t, fmt.Errorf("channel %s: %w", s.Channel, err)
 		}
 		return t, p.compare(ctx, s, w)
-	case err == nil && w.exactly && t.partitions < w.partitions:
+	case err == nil && w.exactly && t.Partitions < w.partitions:
 		return t, failure.Permanent("channel %s: topic %s has %d partitions and needs %d, as many as the topic that "+
-			"its records come from: add partitions to it", s.Channel, w.name, t.partitions, w.partitions)
-	case err == nil && w.exactly && t.partitions > w.partitions:
+			"its records come from: add partitions to it", s.Channel, w.name, t.Partitions, w.partitions)
+	case err == nil && w.exactly && t.Partitions > w.partitions:
 		return t, failure.Permanent("channel %s: topic %s has %d partitions, and topic %s, which its records come "+
 			"from, has %d: nobody would read the partitions from %d on: add partitions to topic %s, or delete "+
-			"topic %s if nothing in it is needed", s.Channel, w.name, t.partitions, p.names.Topic(s.Channel),
+			"topic %s if nothing in it is needed", s.Channel, w.name, t.Partitions, p.names.Topic(s.Channel),
 			w.partitions, w.partitions, p.names.Topic(s.Channel), w.name)
 	case err == nil && (s.Owner || s.Mode == driver.Verify):
 		return t, p.compare(ctx, s, w)
@@ -330,22 +328,22 @@ func (p *provisioner) absent(s driver.ChannelSpec, w wish, err error) error {
 
 // createMissing creates a topic that does not exist. A channel's topic that existed while this process used it does not
 // get other partitions or another configuration than it had.
-func (p *provisioner) createMissing(ctx context.Context, s driver.ChannelSpec, w wish) (topic, error) {
+func (p *provisioner) createMissing(ctx context.Context, s driver.ChannelSpec, w wish) (cluster.Topic, error) {
 	former, known := p.former(w.name)
 	switch {
 	case !known || !s.Again:
 		return p.create(ctx, w, p.o.Replication)
 	case !p.o.RecreateTopics:
-		return topic{}, former.awaited(w.name)
+		return cluster.Topic{}, former.awaited(w.name)
 	}
 	w.partitions, w.config = former.partitions, former.config
 	return p.create(ctx, w, former.replicas)
 }
 
 // create creates a topic and waits until the brokers know it. 0 replicas: as many as the brokers' default.
-func (p *provisioner) create(ctx context.Context, w wish, replicas int) (topic, error) {
+func (p *provisioner) create(ctx context.Context, w wish, replicas int) (cluster.Topic, error) {
 	if _, err := p.request(ctx, w, replicas); err != nil {
-		return topic{}, err
+		return cluster.Topic{}, err
 	}
 	return p.spread(ctx, w.name, 1)
 }
@@ -360,7 +358,7 @@ func (p *provisioner) request(ctx context.Context, w wish, replicas int) (made b
 	if replicas == 0 {
 		replicas = -1
 	}
-	_, err = p.admin.CreateTopic(ctx, int32(w.partitions), int16(replicas), config, w.name)
+	_, err = p.cluster.Admin.CreateTopic(ctx, int32(w.partitions), int16(replicas), config, w.name)
 	switch {
 	case errors.Is(err, kerr.TopicAlreadyExists):
 		return false, nil
@@ -372,8 +370,8 @@ func (p *provisioner) request(ctx context.Context, w wish, replicas int) (made b
 
 // grow adds partitions to a topic until it has as many as are wished. Another consumer may do the same at the same
 // time.
-func (p *provisioner) grow(ctx context.Context, w wish) (topic, error) {
-	answers, err := p.admin.UpdatePartitions(ctx, w.partitions, w.name)
+func (p *provisioner) grow(ctx context.Context, w wish) (cluster.Topic, error) {
+	answers, err := p.cluster.Admin.UpdatePartitions(ctx, w.partitions, w.name)
 	if err == nil {
 		var one kadm.CreatePartitionsResponse
 		if one, err = answers.On(w.name, nil); err == nil {
@@ -381,28 +379,28 @@ func (p *provisioner) grow(ctx context.Context, w wish) (topic, error) {
 		}
 	}
 	if err != nil && !errors.Is(err, kerr.InvalidPartitions) {
-		return topic{}, fmt.Errorf("add partitions to topic %s, so that it has %d: %w", w.name, w.partitions,
+		return cluster.Topic{}, fmt.Errorf("add partitions to topic %s, so that it has %d: %w", w.name, w.partitions,
 			failure.Classify(err))
 	}
 	t, err := p.spread(ctx, w.name, w.partitions)
-	if err == nil && t.partitions < w.partitions {
-		err = failure.Permanent("topic %s still has %d partitions and needs %d", w.name, t.partitions, w.partitions)
+	if err == nil && t.Partitions < w.partitions {
+		err = failure.Permanent("topic %s still has %d partitions and needs %d", w.name, t.Partitions, w.partitions)
 	}
 	return t, err
 }
 
 // spread waits until all brokers know that a topic has a number of partitions, at least. After some time it returns the
 // topic as they know it.
-func (p *provisioner) spread(ctx context.Context, name string, partitions int) (topic, error) {
+func (p *provisioner) spread(ctx context.Context, name string, partitions int) (cluster.Topic, error) {
 	begun := time.Now()
 	for try := 1; ; try++ {
-		t, err := p.topics.findEverywhere(ctx, name)
-		if err == nil && t.partitions >= partitions || driver.ClassOf(err) != driver.NotFound && err != nil ||
+		t, err := p.cluster.FindEverywhere(ctx, name)
+		if err == nil && t.Partitions >= partitions || driver.ClassOf(err) != driver.NotFound && err != nil ||
 			time.Since(begun) > spreadPatience {
 			return t, err
 		}
 		if err := backoff.Sleep(ctx, spreadAgain.Jittered(try)); err != nil {
-			return topic{}, err
+			return cluster.Topic{}, err
 		}
 	}
 }
@@ -413,7 +411,7 @@ func (p *provisioner) compare(ctx context.Context, s driver.ChannelSpec, w wish)
 	if len(w.config) == 0 {
 		return nil
 	}
-	configs, err := p.topics.configs(ctx, w.name)
+	configs, err := p.cluster.Configs(ctx, w.name)
 	if err != nil {
 		return fmt.Errorf("read the configuration of topic %s: %w", w.name, failure.Classify(err))
 	}
@@ -429,7 +427,7 @@ func (p *provisioner) compare(ctx context.Context, s driver.ChannelSpec, w wish)
 	case s.Mode == driver.Verify:
 		return failure.Permanent("channel %s: topic %s differs: %s", s.Channel, w.name, strings.Join(told, "; "))
 	}
-	done, err := p.admin.AlterTopicConfigs(ctx, change, w.name)
+	done, err := p.cluster.Admin.AlterTopicConfigs(ctx, change, w.name)
 	if err == nil {
 		var one kadm.AlterConfigsResponse
 		if one, err = done.On(w.name, nil); err == nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/kafka/internal/cluster"
 	"github.com/godwitmq/godwit/kafka/internal/failure"
 	"github.com/godwitmq/godwit/kafka/internal/layout"
 )
@@ -29,14 +30,11 @@ func (b *Backend) Purge(ctx context.Context, ch driver.Channel, dry bool) (p dri
 		return p, err
 	}
 	topics = append(topics, b.topicOf(ch))
-	ends, err := b.admin.ListEndOffsets(ctx, topics...)
-	if err == nil {
-		err = ends.Error()
-	}
+	ends, err := b.cluster.Offsets(ctx, cluster.End, topics...)
 	if err != nil {
-		return p, fmt.Errorf("look up where the logs of channel %s end: %w", ch, failure.Classify(err))
+		return p, err
 	}
-	deleted, err := b.admin.DeleteRecords(ctx, ends.Offsets())
+	deleted, err := b.cluster.Admin.DeleteRecords(ctx, ends.Offsets())
 	if err == nil {
 		err = deleted.Error()
 	}
@@ -51,7 +49,7 @@ func (b *Backend) tiersOf(ctx context.Context, ch driver.Channel) (tiers []strin
 	if ch.DeadLetter {
 		return nil, nil
 	}
-	all, err := b.admin.ListTopics(ctx)
+	all, err := b.cluster.Admin.ListTopics(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list the topics: %w", failure.Classify(err))
 	}
@@ -89,12 +87,12 @@ type readership struct {
 }
 
 func (b *Backend) readership(ctx context.Context) (readership, error) {
-	groups, err := b.admin.ListGroups(ctx)
+	groups, err := b.cluster.Groups(ctx)
 	if err != nil {
-		return readership{}, fmt.Errorf("list the groups: %w", failure.Classify(err))
+		return readership{}, err
 	}
-	r := readership{names: b.names, groups: groups.Groups()}
-	r.committed = b.admin.FetchManyOffsets(ctx, r.groups...)
+	r := readership{names: b.names, groups: groups}
+	r.committed = b.cluster.Admin.FetchManyOffsets(ctx, r.groups...)
 	return r, nil
 }
 

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kgo"
 
+	"github.com/godwitmq/godwit/kafka/internal/cluster"
 	"github.com/godwitmq/godwit/kafka/internal/deadletter"
 	"github.com/godwitmq/godwit/kafka/internal/wire"
 )
@@ -42,11 +42,11 @@ func (g *group) endsOfTiers(ctx context.Context) (map[wire.Partition]int64, erro
 	}
 	all := map[wire.Partition]int64{}
 	for topic := range g.sub.tiers {
-		starts, err := g.sub.b.admin.ListStartOffsets(ctx, topic)
+		starts, err := g.sub.b.cluster.EachOffset(ctx, cluster.Start, topic)
 		if err != nil {
 			return all, err
 		}
-		ends, err := g.sub.b.admin.ListCommittedOffsets(ctx, topic)
+		ends, err := g.sub.b.cluster.EachOffset(ctx, cluster.Stable, topic)
 		if err != nil {
 			return all, err
 		}
@@ -104,7 +104,7 @@ func (g *group) look(ctx context.Context) (deadletter.Log, bool) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, recallPatience)
 	defer cancel()
-	log, err := deadletter.Look(ctx, g.sub.b.admin, g.sub.b.names.DeadLetters(q.ch))
+	log, err := deadletter.Look(ctx, g.sub.b.cluster, g.sub.b.names.DeadLetters(q.ch))
 	if err != nil {
 		g.logUnread(err)
 	}
@@ -116,14 +116,7 @@ func (g *group) read(ctx context.Context, log deadletter.Log, from map[int32]int
 	s := g.sub
 	ctx, cancel := context.WithTimeout(ctx, recallPatience)
 	defer cancel()
-	open := func(more ...kgo.Opt) (*kgo.Client, error) {
-		opts, err := s.b.o.readerOptions(s.b.log, more...)
-		if err != nil {
-			return nil, err
-		}
-		return kgo.NewClient(opts...)
-	}
-	known, err := log.Recall(ctx, open, deadletter.Source{Topic: s.topic, Log: g.log(), Group: s.consumer}, from)
+	known, err := log.Recall(ctx, s.b.cluster, deadletter.Source{Topic: s.topic, Log: g.log(), Group: s.consumer}, from)
 	if err != nil {
 		g.logUnread(err)
 	}

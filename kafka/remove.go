@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/kafka/internal/cluster"
 	"github.com/godwitmq/godwit/kafka/internal/failure"
 )
 
@@ -26,7 +28,7 @@ func (b *Backend) Remove(ctx context.Context, ch driver.Channel, dry bool) (r dr
 		return r, failure.Permanent("channel %s: kafka.Options.Names maps it to topic %s, and Godwit deletes nothing that "+
 			"is mapped: delete it with the tools of its owner", ch, b.topicOf(ch))
 	}
-	topic, err := b.topics.find(ctx, b.topicOf(ch))
+	topic, err := b.cluster.Find(ctx, b.topicOf(ch))
 	if err != nil {
 		return r, err
 	}
@@ -50,10 +52,10 @@ func (b *Backend) Remove(ctx context.Context, ch driver.Channel, dry bool) (r dr
 			return r, err
 		}
 		if len(others) > 0 {
-			return r, failure.Permanent("channel %s: topic %s is read by other groups: remove %s first", ch, topic.name,
+			return r, failure.Permanent("channel %s: topic %s is read by other groups: remove %s first", ch, topic.Name,
 				strings.Join(others, ", "))
 		}
-		topics = append(topics, topic.name)
+		topics = append(topics, topic.Name)
 	}
 	for _, group := range groups {
 		r.Resources = append(r.Resources, "group "+group)
@@ -63,7 +65,7 @@ func (b *Backend) Remove(ctx context.Context, ch driver.Channel, dry bool) (r dr
 	}
 	if len(r.Resources) == 0 {
 		return r, &driver.Error{Class: driver.NotFound, Err: fmt.Errorf("channel %s does not exist: topic %s has no "+
-			"group %s", ch, topic.name, b.names.Group(ch))}
+			"group %s", ch, topic.Name, b.names.Group(ch))}
 	}
 	if dry {
 		return r, nil
@@ -73,25 +75,25 @@ func (b *Backend) Remove(ctx context.Context, ch driver.Channel, dry bool) (r dr
 
 // groupsOf returns the groups of a channel that exist. It is an error if one has members.
 func (b *Backend) groupsOf(ctx context.Context, ch driver.Channel) (groups []string, err error) {
-	all, err := b.admin.ListGroups(ctx)
+	all, err := b.cluster.Groups(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("list the groups: %w", failure.Classify(err))
+		return nil, err
 	}
 	own := []string{b.names.Group(ch)}
 	if !ch.DeadLetter {
 		own = append(own, b.names.Retries(ch))
 	}
 	for _, group := range own {
-		if _, there := all[group]; !there {
+		if !slices.Contains(all, group) {
 			continue
 		}
-		members, err := b.members(ctx, group)
+		members, err := b.cluster.Members(ctx, group)
 		if err != nil {
 			return nil, err
 		}
 		if len(members) > 0 {
 			return nil, failure.Permanent("channel %s: group %s has %d members, which would create it again: stop %s "+
-				"first", ch, group, len(members), strings.Join(members, ", "))
+				"first", ch, group, len(members), strings.Join(cluster.Texts(members), ", "))
 		}
 		groups = append(groups, group)
 	}
@@ -100,7 +102,7 @@ func (b *Backend) groupsOf(ctx context.Context, ch driver.Channel) (groups []str
 
 // remove deletes groups first, because brokers refuse that if a member has joined meanwhile.
 func (b *Backend) remove(ctx context.Context, groups, topics []string) error {
-	deleted, err := b.admin.DeleteGroups(ctx, groups...)
+	deleted, err := b.cluster.Admin.DeleteGroups(ctx, groups...)
 	for _, group := range deleted {
 		if group.Err != nil && !errors.Is(group.Err, kerr.GroupIDNotFound) {
 			err = errors.Join(err, fmt.Errorf("group %s: %w", group.Group, group.Err))
@@ -112,7 +114,7 @@ func (b *Backend) remove(ctx context.Context, groups, topics []string) error {
 	if len(topics) == 0 {
 		return nil
 	}
-	gone, err := b.admin.DeleteTopics(ctx, topics...)
+	gone, err := b.cluster.Admin.DeleteTopics(ctx, topics...)
 	if err == nil {
 		err = gone.Error()
 	}

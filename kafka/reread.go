@@ -3,12 +3,12 @@ package kafka
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/godwitmq/godwit/internal/backoff"
+	"github.com/godwitmq/godwit/kafka/internal/cluster"
 	"github.com/godwitmq/godwit/kafka/internal/failure"
 	"github.com/godwitmq/godwit/kafka/internal/wire"
 )
@@ -67,30 +67,21 @@ func (r *rereader) run(ctx context.Context) {
 
 // readFrom reads a partition, beginning at an offset, until no lane lacks records.
 func (r *rereader) readFrom(ctx context.Context, e *epoch, from int64) error {
-	opts, err := r.sub.b.o.readerOptions(r.sub.b.log, kgo.FetchIsolationLevel(kgo.ReadCommitted()),
-		kgo.KeepControlRecords(), kgo.FetchMaxPartitionBytes(e.member.share), kgo.FetchMaxWait(fetchWait),
-		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
-		kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{e.Topic: {e.N: kgo.NewOffset().At(from)}}))
+	reader, err := r.sub.b.cluster.Read(map[string]map[int32]kgo.Offset{e.Topic: {e.N: kgo.NewOffset().At(from)}},
+		rereadPatience, kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords(),
+		kgo.FetchMaxPartitionBytes(e.member.share), kgo.FetchMaxWait(fetchWait),
+		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
 	if err != nil {
 		return err
 	}
-	client, err := kgo.NewClient(opts...)
-	if err != nil {
-		return fmt.Errorf("kafka: create the client that reads partition %s again: %w", e.Name, err)
-	}
-	defer client.Close()
+	defer reader.Close()
 	for more := true; more; {
-		wait, cancel := context.WithTimeout(ctx, rereadPatience)
-		fetches := client.PollFetches(wait)
-		over := failure.Over(wait)
-		cancel()
-		switch errs := fetches.Errors(); {
-		case failure.Over(ctx):
-			return context.Cause(ctx)
-		case over && fetches.Empty():
-			return r.lookForStart(ctx, e, from)
-		case len(errs) > 0 && !errors.Is(errs[0].Err, context.DeadlineExceeded):
-			return errs[0].Err
+		fetches, err := reader.Poll(ctx)
+		if errors.Is(err, cluster.ErrSilent) {
+			return r.lookForStart(ctx, e, from, err)
+		}
+		if err != nil {
+			return err
 		}
 		more = r.readmit(e, fetches.Records())
 	}
@@ -99,13 +90,10 @@ func (r *rereader) readFrom(ctx context.Context, e *epoch, from int64) error {
 
 // lookForStart is called when a broker sends nothing. The broker may be unavailable, or it has deleted all missing
 // records because they were older than the topic's retention.
-func (r *rereader) lookForStart(ctx context.Context, e *epoch, from int64) error {
-	starts, err := r.sub.b.admin.ListStartOffsets(ctx, e.Topic)
-	if err == nil {
-		err = starts.Error()
-	}
+func (r *rereader) lookForStart(ctx context.Context, e *epoch, from int64, silent error) error {
+	starts, err := r.sub.b.cluster.Offsets(ctx, cluster.Start, e.Topic)
 	if err != nil {
-		return fmt.Errorf("ask where the log of topic %s starts: %w", e.Topic, failure.Classify(err))
+		return err
 	}
 	start, _ := starts.Lookup(e.Topic, e.N)
 	if n := r.startsAt(e, start.Offset); n > 0 {
@@ -115,7 +103,7 @@ func (r *rereader) lookForStart(ctx context.Context, e *epoch, from int64) error
 			"keys", n)
 		return nil
 	}
-	return fmt.Errorf("the broker has sent no records for %v", rereadPatience)
+	return silent
 }
 
 // lacking returns a partition to read again, and the offset to begin at. Its lanes take the records from then on.

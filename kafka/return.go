@@ -4,11 +4,11 @@ import (
 	"context"
 	"fmt"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/kafka/internal/cluster"
 	"github.com/godwitmq/godwit/kafka/internal/deadletter"
 	"github.com/godwitmq/godwit/kafka/internal/failure"
 	"github.com/godwitmq/godwit/kafka/internal/wire"
@@ -30,7 +30,7 @@ func (b *Backend) Return(ctx context.Context, dead driver.Channel, alone bool) (
 		return driver.Home{}, failure.Permanent("channel %s: an exchange has no dead letters: name one of its channels",
 			dead)
 	}
-	letters, err := b.topics.find(ctx, b.names.DeadLetters(home))
+	letters, err := b.cluster.Find(ctx, b.names.DeadLetters(home))
 	if err != nil {
 		return driver.Home{}, err
 	}
@@ -43,7 +43,7 @@ func (b *Backend) Return(ctx context.Context, dead driver.Channel, alone bool) (
 	}
 	shared, err := b.sharesTopic(ctx, home)
 	return driver.Home{
-		Forwarder: &wayBack{sender: s, letters: letters.name, targets: map[string]*target{}}, Address: s.topic,
+		Forwarder: &wayBack{sender: s, letters: letters.Name, targets: map[string]*target{}}, Address: s.topic,
 		Shared: shared,
 	}, err
 }
@@ -54,7 +54,7 @@ func (b *Backend) sharesTopic(ctx context.Context, ch driver.Channel) (bool, err
 	if ch.Exchange != "" {
 		return true, nil
 	}
-	groups, err := b.admin.ListGroups(ctx)
+	groups, err := b.cluster.Admin.ListGroups(ctx)
 	if err != nil {
 		if err = failure.Classify(err); driver.ClassOf(err) == driver.Denied {
 			return false, nil
@@ -139,8 +139,8 @@ func (w *wayBack) target(ctx context.Context, topic string) (*sender, error) {
 }
 
 // returnAlone opens the way to the shortest tier of a channel's consumers.
-func (b *Backend) returnAlone(ctx context.Context, s *sender, letters topic) (driver.Home, error) {
-	own, err := b.topics.find(ctx, s.topic)
+func (b *Backend) returnAlone(ctx context.Context, s *sender, letters cluster.Topic) (driver.Home, error) {
+	own, err := b.cluster.Find(ctx, s.topic)
 	if err != nil {
 		return driver.Home{}, err
 	}
@@ -148,16 +148,16 @@ func (b *Backend) returnAlone(ctx context.Context, s *sender, letters topic) (dr
 	if err != nil {
 		return driver.Home{}, err
 	}
-	tier, err := b.topics.find(ctx, name)
+	tier, err := b.cluster.Find(ctx, name)
 	if err != nil {
 		return driver.Home{}, err
 	}
-	if err := b.topics.learnLimit(ctx, name); err != nil {
+	if err := b.cluster.LearnLimit(ctx, name); err != nil {
 		return driver.Home{}, err
 	}
-	s.most = min(s.most, int(b.topics.limit(name)))
+	s.most = min(s.most, int(b.cluster.Limit(name)))
 	return driver.Home{
-		Forwarder: &tierWay{sender: s, own: own, letters: letters.name, tier: tier}, Address: tier.name,
+		Forwarder: &tierWay{sender: s, own: own, letters: letters.Name, tier: tier}, Address: tier.Name,
 	}, nil
 }
 
@@ -173,15 +173,17 @@ func (b *Backend) shortestTier(ctx context.Context, ch driver.Channel) (string, 
 		return b.names.Tier(ch, o.Tiers[0]), nil
 	}
 	group := b.names.Group(ch)
-	read, err := b.subscribed(ctx, group, b.names.Retries(ch))
+	members, err := b.cluster.Members(ctx, group, b.names.Retries(ch))
 	if err != nil {
 		return "", err
 	}
 	shortest, least := "", time.Duration(0)
-	for topic := range read {
-		stay, ok := b.names.Stay(ch, topic)
-		if ok && (shortest == "" || stay < least) {
-			shortest, least = topic, stay
+	for _, m := range members {
+		for _, topic := range m.Topics {
+			stay, ok := b.names.Stay(ch, topic)
+			if ok && (shortest == "" || stay < least) {
+				shortest, least = topic, stay
+			}
 		}
 	}
 	if shortest == "" {
@@ -192,42 +194,12 @@ func (b *Backend) shortestTier(ctx context.Context, ch driver.Channel) (string, 
 	return shortest, nil
 }
 
-// subscribed returns the topics that the members of groups have subscribed to.
-func (b *Backend) subscribed(ctx context.Context, groups ...string) (map[string]bool, error) {
-	names, all := strings.Join(groups, ", "), map[string]bool{}
-	note := func(topics []string) {
-		for _, topic := range topics {
-			all[topic] = true
-		}
-	}
-	classic, err := b.admin.DescribeGroups(ctx, groups...)
-	if err != nil {
-		return nil, fmt.Errorf("look up the members of groups %s: %w", names, failure.Classify(err))
-	}
-	for _, g := range classic {
-		for _, m := range g.Members {
-			if c, ok := m.Join.AsConsumer(); ok {
-				note(c.Topics)
-			}
-		}
-	}
-	modern, err := b.admin.DescribeConsumerGroups(ctx, groups...)
-	if err != nil && !failure.Unsupported(err) &&
-		driver.ClassOf(failure.Classify(err)) != driver.NotFound {
-		return nil, fmt.Errorf("look up the members of groups %s: %w", names, failure.Classify(err))
-	}
-	for _, g := range modern {
-		note(g.SubscribedTopics())
-	}
-	return all, nil
-}
-
 // tierWay sends dead letters to a tier of their own consumers.
 type tierWay struct {
-	*sender        // to the channel's own topic
-	own     topic  // that topic
-	letters string // the topic of the dead letters
-	tier    topic
+	*sender               // to the channel's own topic
+	own     cluster.Topic // that topic
+	letters string        // the topic of the dead letters
+	tier    cluster.Topic
 }
 
 // Forward prepares a dead letter for the tier. It is due now, and its consumer takes it for the record that it was,
@@ -241,18 +213,18 @@ func (w *tierWay) Forward(ctx context.Context, f *driver.Forward) (driver.Prepar
 	home, log, ok := deadletter.HomeOf(letter.Headers)
 	at, known := wire.ParseHome(f.ID)
 	switch {
-	case !ok || home.Topic != w.own.name:
+	case !ok || home.Topic != w.own.Name:
 		err = failure.Permanent("its headers do not say that it is from topic %s, so it cannot go back to its consumer "+
-			"alone: send it to all consumers", w.own.name)
-	case log != "" && log != fmt.Sprint(w.own.id):
+			"alone: send it to all consumers", w.own.Name)
+	case log != "" && log != fmt.Sprint(w.own.ID):
 		err = failure.Permanent("topic %s was created again since, so its position means another record now, and it "+
-			"cannot go back to its consumer alone: send it to all consumers", w.own.name)
+			"cannot go back to its consumer alone: send it to all consumers", w.own.Name)
 	case !known || at.Topic != w.letters:
 		err = failure.Permanent("its id is not a position in topic %s, so it cannot go back to its consumer alone: send "+
 			"it to all consumers", w.letters)
-	case int(home.N) >= w.tier.partitions:
+	case int(home.N) >= w.tier.Partitions:
 		err = failure.Permanent("it is from partition %d, and topic %s has %d: add partitions to topic %s", home.N,
-			w.tier.name, w.tier.partitions, w.tier.name)
+			w.tier.Name, w.tier.Partitions, w.tier.Name)
 	}
 	if err != nil {
 		return prepared(nil, f, err)
@@ -264,7 +236,7 @@ func (w *tierWay) Forward(ctx context.Context, f *driver.Forward) (driver.Prepar
 	if err != nil {
 		return prepared(nil, f, err)
 	}
-	r.Topic, r.Partition = w.tier.name, home.N
+	r.Topic, r.Partition = w.tier.Name, home.N
 	wire.SetTime(r, wire.DueHeader, time.Now())
 	wire.SetHeader(r, wire.HomeHeader, home.String())
 	wire.SetHeader(r, wire.GroupHeader, w.b.names.Group(w.to))

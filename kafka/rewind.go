@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/kafka/internal/cluster"
 	"github.com/godwitmq/godwit/kafka/internal/failure"
 )
 
@@ -27,7 +28,7 @@ func (b *Backend) Rewind(ctx context.Context, ch driver.Channel, to driver.Posit
 	if ch.Queue == "" {
 		return nil, failure.Permanent("channel %s: an exchange has no group: rewind one of its channels", ch)
 	}
-	t, err := b.topics.find(ctx, b.topicOf(ch))
+	t, err := b.cluster.Find(ctx, b.topicOf(ch))
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +40,7 @@ func (b *Backend) Rewind(ctx context.Context, ch driver.Channel, to driver.Posit
 	if err := b.idle(ctx, ch, group); err != nil {
 		return nil, err
 	}
-	r := rewind{lag: lag{b.admin, b.client}, topic: t, group: group}
+	r := rewind{Cluster: b.cluster, topic: t, group: group}
 	all, err := r.plan(ctx, to)
 	if err != nil || dry {
 		return all, err
@@ -49,46 +50,28 @@ func (b *Backend) Rewind(ctx context.Context, ch driver.Channel, to driver.Posit
 
 // idle returns an error if a group has members.
 func (b *Backend) idle(ctx context.Context, ch driver.Channel, group string) error {
-	members, err := b.members(ctx, group)
+	members, err := b.cluster.Members(ctx, group)
 	if err != nil || len(members) == 0 {
 		return err
 	}
 	return failure.Permanent("channel %s: group %s has %d members, whose commits would undo the rewind: stop %s first",
-		ch, group, len(members), strings.Join(members, ", "))
-}
-
-// members returns the members of a group, with their clients and hosts.
-func (b *Backend) members(ctx context.Context, group string) (members []string, err error) {
-	note := func(id, client, host string) { members = append(members, fmt.Sprintf("%s (%s, %s)", id, client, host)) }
-	classic, err := b.admin.DescribeGroups(ctx, group)
-	if err != nil {
-		return nil, fmt.Errorf("look up the members of group %s: %w", group, failure.Classify(err))
-	}
-	for _, m := range classic[group].Members {
-		note(m.MemberID, m.ClientID, m.ClientHost)
-	}
-	modern, err := b.admin.DescribeConsumerGroups(ctx, group)
-	if err != nil && !failure.Unsupported(err) &&
-		driver.ClassOf(failure.Classify(err)) != driver.NotFound {
-		return nil, fmt.Errorf("look up the members of group %s: %w", group, failure.Classify(err))
-	}
-	for _, m := range modern[group].Members {
-		note(m.MemberID, m.ClientID, m.ClientHost)
-	}
-	slices.Sort(members)
-	return slices.Compact(members), nil
+		ch, group, len(members), strings.Join(cluster.Texts(members), ", "))
 }
 
 // rewind is the change of one group's position in one topic.
 type rewind struct {
-	lag
-	topic topic
+	*cluster.Cluster
+	topic cluster.Topic
 	group string
 }
 
 // plan returns where the group goes on, by partition.
 func (r *rewind) plan(ctx context.Context, to driver.Position) ([]driver.PartitionRewind, error) {
-	starts, ends, err := r.bounds(ctx)
+	starts, err := r.Offsets(ctx, cluster.Start, r.topic.Name)
+	if err != nil {
+		return nil, err
+	}
+	ends, err := r.Offsets(ctx, cluster.End, r.topic.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -98,35 +81,32 @@ func (r *rewind) plan(ctx context.Context, to driver.Position) ([]driver.Partiti
 	case driver.FromEnd:
 		wanted = ends
 	case driver.FromTime:
-		if wanted, err = r.admin.ListOffsetsAfterMilli(ctx, to.Time.UnixMilli(), r.topic.name); err == nil {
-			err = wanted.Error()
-		}
-		if err != nil {
-			return nil, fmt.Errorf("look up offsets of topic %s by time: %w", r.topic.name, failure.Classify(err))
+		if wanted, err = r.Offsets(ctx, cluster.After(to.Time), r.topic.Name); err != nil {
+			return nil, err
 		}
 	case driver.FromOffset:
 	default:
 		return nil, failure.Permanent("rewind group %s: the kind of the position is %d: it must be one of package "+
 			"driver", r.group, to.From)
 	}
-	committed, err := r.committed(ctx, r.group)
+	committed, err := r.Committed(ctx, r.group)
 	if err != nil {
 		return nil, err
 	}
 	for _, n := range to.Partitions {
-		if _, ok := starts.Lookup(r.topic.name, n); !ok {
+		if _, ok := starts.Lookup(r.topic.Name, n); !ok {
 			return nil, failure.Permanent("rewind group %s: topic %s has no partition %d: it has 0 to %d", r.group,
-				r.topic.name, n, r.topic.partitions-1)
+				r.topic.Name, n, r.topic.Partitions-1)
 		}
 	}
 	var all []driver.PartitionRewind
-	for n, start := range starts[r.topic.name] {
+	for n, start := range starts[r.topic.Name] {
 		if to.Partitions != nil && !slices.Contains(to.Partitions, n) {
 			continue
 		}
-		end, _ := ends.Lookup(r.topic.name, n)
+		end, _ := ends.Lookup(r.topic.Name, n)
 		one := driver.PartitionRewind{Partition: n, Was: -1}
-		if at, ok := wanted.Lookup(r.topic.name, n); ok && at.Offset >= 0 {
+		if at, ok := wanted.Lookup(r.topic.Name, n); ok && at.Offset >= 0 {
 			one.To = min(max(at.Offset, start.Offset), end.Offset)
 		} else {
 			one.To = end.Offset // no message is as late
@@ -134,12 +114,12 @@ func (r *rewind) plan(ctx context.Context, to driver.Position) ([]driver.Partiti
 		if to.From == driver.FromOffset {
 			if one.To = to.Offset; one.To < start.Offset || one.To > end.Offset {
 				return nil, failure.Permanent("rewind group %s: offset %d is not in partition %d of topic %s, which has "+
-					"%d to %d: name the partitions for which the offset is meant", r.group, to.Offset, n, r.topic.name,
+					"%d to %d: name the partitions for which the offset is meant", r.group, to.Offset, n, r.topic.Name,
 					start.Offset, end.Offset)
 			}
 		}
 		now := start.Offset // without a commit, Godwit's consumers begin at the start
-		if c, ok := committed.Lookup(r.topic.name, n); ok && c.Err == nil && c.At >= 0 {
+		if c, ok := committed.Lookup(r.topic.Name, n); ok && c.Err == nil && c.At >= 0 {
 			one.Was = c.At
 			now = min(max(c.At, start.Offset), end.Offset)
 		}
@@ -150,31 +130,13 @@ func (r *rewind) plan(ctx context.Context, to driver.Position) ([]driver.Partiti
 	return all, nil
 }
 
-// bounds returns where the partitions start and end.
-func (r *rewind) bounds(ctx context.Context) (starts, ends kadm.ListedOffsets, err error) {
-	if starts, err = r.admin.ListStartOffsets(ctx, r.topic.name); err == nil {
-		err = starts.Error()
-	}
-	if err == nil {
-		ends, err = r.admin.ListEndOffsets(ctx, r.topic.name)
-	}
-	if err == nil {
-		err = ends.Error()
-	}
-	if err != nil {
-		return nil, nil, fmt.Errorf("look up where the log of topic %s starts and ends: %w", r.topic.name,
-			failure.Classify(err))
-	}
-	return starts, ends, nil
-}
-
 // commit commits the planned positions, without metadata.
 func (r *rewind) commit(ctx context.Context, all []driver.PartitionRewind) error {
 	var os kadm.Offsets
 	for _, one := range all {
-		os.AddOffset(r.topic.name, one.Partition, one.To, -1)
+		os.AddOffset(r.topic.Name, one.Partition, one.To, -1)
 	}
-	if err := r.admin.CommitAllOffsets(ctx, r.group, os); err != nil {
+	if err := r.Admin.CommitAllOffsets(ctx, r.group, os); err != nil {
 		return fmt.Errorf("commit the new position of group %s: %w", r.group, failure.Classify(err))
 	}
 	return nil

@@ -12,8 +12,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/internal/backoff"
+	"github.com/godwitmq/godwit/kafka/internal/cluster"
 	"github.com/godwitmq/godwit/kafka/internal/failure"
 )
 
@@ -68,7 +68,7 @@ func (b *Backend) newScan(visit func(r *kgo.Record)) *scan {
 // that the brokers show.
 func (s *scan) pass(ctx context.Context) (shown map[string]scanned, lost bool, err error) {
 	var now logs
-	if err := patiently(ctx, func() (err error) { now, err = s.logs(ctx); return err }); err != nil {
+	if err := cluster.Patiently(ctx, func() (err error) { now, err = s.logs(ctx); return err }); err != nil {
 		return nil, false, err
 	}
 	var parts []stretch
@@ -95,21 +95,6 @@ func (s *scan) pass(ctx context.Context) (shown map[string]scanned, lost bool, e
 	}
 	unread, err := s.readAll(ctx, parts)
 	return now.shown, lost || unread, err
-}
-
-// patiently repeats a look-up whose error is temporary. A partition that was just created has no leader yet.
-func patiently(ctx context.Context, lookUp func() error) error {
-	pause := backoff.Curve{First: scanAgain, Max: scanAgainMost}
-	began := time.Now()
-	for tries := 1; ; tries++ {
-		err := lookUp()
-		if err == nil || !driver.ClassOf(err).Passing() || time.Since(began) > scanPatience {
-			return err
-		}
-		if backoff.Sleep(ctx, pause.Wait(tries)) != nil {
-			return errors.Join(context.Cause(ctx), err)
-		}
-	}
 }
 
 // logs are the topics of the namespace, and where their partitions start and end.
@@ -149,7 +134,7 @@ func (s *scan) topics(ctx context.Context, names ...string) (map[string]scanned,
 		one.Topic = &name
 		req.Topics = append(req.Topics, one)
 	}
-	resp, err := req.RequestWith(ctx, s.b.client)
+	resp, err := req.RequestWith(ctx, s.b.cluster.Client)
 	if err != nil {
 		return nil, fmt.Errorf("look up the topics: %w", failure.Classify(err))
 	}
@@ -192,7 +177,7 @@ func (s *scan) offsets(ctx context.Context, topics []scanned, what int64) (map[s
 	}
 	all := map[string]map[int32]int64{}
 	gone := map[string]bool{}
-	for _, shard := range s.b.client.RequestSharded(ctx, req) {
+	for _, shard := range s.b.cluster.Client.RequestSharded(ctx, req) {
 		if shard.Err != nil {
 			return nil, fmt.Errorf("look up where the topics start and end: %w", failure.Classify(shard.Err))
 		}
@@ -298,7 +283,7 @@ func (s *scan) fetch(ctx context.Context, p *stretch) (next int64, err error) {
 	one.Partition, one.FetchOffset, one.PartitionMaxBytes = p.n, p.from, scanBytes
 	topic.Partitions = append(topic.Partitions, one)
 	req.Topics = append(req.Topics, topic)
-	answer, err := s.b.client.Broker(int(p.leaders[p.n])).RetriableRequest(ctx, req)
+	answer, err := s.b.cluster.Client.Broker(int(p.leaders[p.n])).RetriableRequest(ctx, req)
 	if err != nil {
 		return 0, err
 	}

@@ -61,22 +61,22 @@ func (b *Backend) Sender(ctx context.Context, to driver.Channel) (driver.Sender,
 
 // senderTo opens a sender to a topic, with the options of a channel.
 func (b *Backend) senderTo(ctx context.Context, to driver.Channel, name string) (*sender, error) {
-	t, err := b.topics.find(ctx, name)
+	t, err := b.cluster.Find(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	if err := b.topics.learnLimit(ctx, t.name); err != nil {
+	if err := b.cluster.LearnLimit(ctx, t.Name); err != nil {
 		return nil, err
 	}
-	stays, err := b.outlasts(ctx, t.name)
+	stays, err := b.outlasts(ctx, t.Name)
 	if err != nil {
 		return nil, err
 	}
 	life, end := context.WithCancel(context.Background())
 	return &sender{
 		life: life, end: end,
-		b: b, to: to, topic: t.name, store: b.o.Store, most: int(b.topics.limit(t.name)),
-		folders: bodyFolder(t.cluster), stays: stays,
+		b: b, to: to, topic: t.Name, store: b.o.Store, most: int(b.cluster.Limit(t.Name)),
+		folders: bodyFolder(t.Cluster), stays: stays,
 		zip:     b.o.channel(to).BodyCompression == BodyCompressionZstd,
 		delays:  b.o.channel(to).Ordering == OrderNone,
 		keyless: to.Ordered && b.o.channel(to).NullKeys != NullKeysSpread,
@@ -178,7 +178,7 @@ func (s *sender) Post(ctx context.Context, batch []driver.Prepared, answered fun
 		case s.closed.Load():
 			p.answered(driver.ErrClosed)
 		default:
-			s.b.client.Produce(ctx, p.record, func(r *kgo.Record, err error) { s.answered(p, err) })
+			s.b.cluster.Client.Produce(ctx, p.record, func(r *kgo.Record, err error) { s.answered(p, err) })
 		}
 	}
 }

@@ -15,7 +15,7 @@ func newShareReceiver(
 	ctx context.Context, b *Backend, from driver.Channel, o driver.ReceiverOptions,
 ) (driver.Receiver, error) {
 	group := b.names.Group(from)
-	lock, err := share.LockOf(ctx, b.client, group)
+	lock, err := share.LockOf(ctx, b.cluster.Client, group)
 	if err != nil {
 		return nil, err
 	}
@@ -28,13 +28,7 @@ func newShareReceiver(
 		Channel: from, Options: o, Topic: b.names.Topic(from), Group: group,
 		Lock: lock, LeastRetry: delays[0], LongestRetry: longestWait, FetchWait: fetchWait,
 		Rack: b.o.Rack, Point: b.point,
-		Open: func() (*client.Client, error) {
-			opts, err := b.o.clientOptions(b.log)
-			if err != nil {
-				return nil, err
-			}
-			return client.New(opts)
-		},
+		Open:  func() (*client.Client, error) { return b.cluster.Dial() },
 		Tiers: tiers, Held: tiers.ledger.holds,
 		Retry: func(ctx context.Context, rs []share.Copy) []error {
 			later := make([]Later, len(rs))

@@ -36,33 +36,33 @@ func (b *Backend) Snapshot(ctx context.Context, ch driver.Channel) (s driver.Sna
 	if err := b.legal(ch); err != nil {
 		return s, err
 	}
-	own, err := b.topics.find(ctx, b.topicOf(ch))
+	own, err := b.cluster.Find(ctx, b.topicOf(ch))
 	if err != nil {
 		return s, err
 	}
-	s.Address = own.name
+	s.Address = own.Name
 	var names []string
 	if ch.Queue == "" {
-		if s.Subscribers, err = b.readers(ctx, own.name); err != nil {
+		if s.Subscribers, err = b.readers(ctx, own.Name); err != nil {
 			return s, err
 		}
 	} else if names, err = b.tiersOf(ctx, ch); err != nil {
 		return s, err
 	}
 	if (ch.Exchange == "" || ch.Queue == "" || ch.DeadLetter) && !b.names.Mapping.Maps(ch) { // what Remove deletes
-		names = append(names, own.name)
+		names = append(names, own.Name)
 	}
 	data := snapshot{Version: snapshotVersion, Channel: ch.String(), Topics: []topicRecord{}}
 	for _, name := range names {
-		t, err := b.topics.find(ctx, name)
+		t, err := b.cluster.Find(ctx, name)
 		if err != nil {
 			return s, err
 		}
-		config, err := b.provisioner.configured(ctx, name)
+		config, err := b.cluster.Configured(ctx, name)
 		if err != nil {
 			return s, err
 		}
-		data.Topics = append(data.Topics, topicRecord{name, t.partitions, t.replicas, config})
+		data.Topics = append(data.Topics, topicRecord{name, t.Partitions, t.Replicas, config})
 	}
 	s.Data, err = json.Marshal(data)
 	return s, err

@@ -83,20 +83,20 @@ func (s *subscription) start(ctx context.Context) error {
 
 // tryStart is start, once. again: another try may succeed, for example because another consumer is doing the same.
 func (s *subscription) tryStart(ctx context.Context) (again bool, err error) {
-	t, err := s.b.topics.find(ctx, s.topic)
+	t, err := s.b.cluster.Find(ctx, s.topic)
 	if err != nil {
 		return driver.ClassOf(err).Passing(), err
 	}
-	r := rewind{lag: lag{s.b.admin, s.b.client}, topic: t, group: s.group}
+	r := rewind{Cluster: s.b.cluster, topic: t, group: s.group}
 	missing, begun, err := r.uncommitted(ctx)
 	if err != nil || begun || len(missing) == 0 {
 		return driver.ClassOf(err).Passing(), err
 	}
 	if s.set.Start.From == StartCommitted {
-		if len(missing) == t.partitions {
+		if len(missing) == t.Partitions {
 			err = failure.Permanent("channel %s: group %s has no commit of topic %s, and Start of the channel in "+
 				"kafka.Options is StartCommitted: check the names (kafka.Options.Names), or set another Start", s.from,
-				s.group, t.name)
+				s.group, t.Name)
 		}
 		return false, err
 	}
@@ -110,21 +110,21 @@ func (s *subscription) tryStart(ctx context.Context) (again bool, err error) {
 	}
 	var os kadm.Offsets
 	for _, one := range plan {
-		c := offsets.Beginning(one.To, identity(t.id, one.Partition))
+		c := offsets.Beginning(one.To, identity(t.ID, one.Partition))
 		os.Add(kadm.Offset{
-			Topic: t.name, Partition: one.Partition, At: c.Offset, LeaderEpoch: c.Epoch, Metadata: c.Metadata,
+			Topic: t.Name, Partition: one.Partition, At: c.Offset, LeaderEpoch: c.Epoch, Metadata: c.Metadata,
 		})
 	}
-	err = s.b.admin.CommitAllOffsets(ctx, s.group, os)
+	err = s.b.cluster.Admin.CommitAllOffsets(ctx, s.group, os)
 	if err == nil {
 		s.b.log.Info("a group has no commit for some partitions, and begins where its channel's Start says", "channel",
-			s.from.String(), "group", s.group, "topic", t.name, "partitions", missing)
+			s.from.String(), "group", s.group, "topic", t.Name, "partitions", missing)
 		return false, nil
 	}
 	if errors.Is(err, kerr.UnknownMemberID) { // the broker takes such commits only for a group without members
 		return true, failure.Permanent("channel %s: group %s has members, and no commit for partitions %v of topic %s, so "+
 			"that Start of the channel in kafka.Options cannot be committed: stop them, or leave out Start: %w", s.from,
-			s.group, missing, t.name, err)
+			s.group, missing, t.Name, err)
 	}
 	err = fmt.Errorf("channel %s: commit where group %s begins: %w", s.from, s.group, failure.Classify(err))
 	return driver.ClassOf(err).Passing(), err
@@ -133,18 +133,18 @@ func (s *subscription) tryStart(ctx context.Context) (again bool, err error) {
 // uncommitted are the partitions for which a group has no commit. begun: Godwit has committed for others, so that they
 // were added since.
 func (r *rewind) uncommitted(ctx context.Context) (missing []int32, begun bool, err error) {
-	committed, err := r.committed(ctx, r.group)
+	committed, err := r.Committed(ctx, r.group)
 	if err != nil {
 		return nil, false, err
 	}
-	for n := range int32(r.topic.partitions) {
-		c, ok := committed.Lookup(r.topic.name, n)
+	for n := range int32(r.topic.Partitions) {
+		c, ok := committed.Lookup(r.topic.Name, n)
 		switch {
 		case ok && c.Err != nil:
 			return nil, false, fmt.Errorf("ask what group %s has committed: %w", r.group, failure.Classify(c.Err))
 		case !ok || c.At < 0:
 			missing = append(missing, n)
-		case offsets.Genuine(c.At, c.Metadata, identity(r.topic.id, n)):
+		case offsets.Genuine(c.At, c.Metadata, identity(r.topic.ID, n)):
 			begun = true
 		}
 	}

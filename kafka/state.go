@@ -14,6 +14,7 @@ import (
 
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/internal/part"
+	"github.com/godwitmq/godwit/kafka/internal/cluster"
 	"github.com/godwitmq/godwit/kafka/internal/failure"
 )
 
@@ -53,7 +54,7 @@ func (b *Backend) OpenState(name string) (*State, error) {
 
 // Load reads the text. The version is the offset of its record, and those of the records before it that counted.
 func (s *State) Load(ctx context.Context) (text []byte, version string, err error) {
-	err = patiently(ctx, func() (err error) {
+	err = cluster.Patiently(ctx, func() (err error) {
 		text, version, err = s.last(ctx)
 		return err
 	})
@@ -89,7 +90,7 @@ func (s *State) store(ctx context.Context, text []byte, version string) error {
 		return err
 	}
 	counts := false
-	err := patiently(ctx, func() (err error) {
+	err := cluster.Patiently(ctx, func() (err error) {
 		counts, err = s.counted(ctx, r.Offset)
 		return err
 	})
@@ -112,7 +113,7 @@ func (s *State) ensure(ctx context.Context) error {
 	if err := s.b.open(); err != nil {
 		return err
 	}
-	t, err := s.b.topics.find(ctx, s.topic)
+	t, err := s.b.cluster.Find(ctx, s.topic)
 	if err != nil && driver.ClassOf(err) == driver.NotFound {
 		t, err = s.b.provisioner.create(ctx, wish{name: s.topic, partitions: 1, config: map[string]string{
 			"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1",
@@ -122,11 +123,11 @@ func (s *State) ensure(ctx context.Context) error {
 	switch {
 	case err != nil:
 		return err
-	case t.partitions != 1:
+	case t.Partitions != 1:
 		return failure.Permanent("topic %s has %d partitions, and a state needs exactly one, because only that has an "+
-			"order: use another name", s.topic, t.partitions)
+			"order: use another name", s.topic, t.Partitions)
 	}
-	return s.b.topics.learnLimit(ctx, s.topic)
+	return s.b.cluster.LearnLimit(ctx, s.topic)
 }
 
 // last reads the record that counts.
@@ -134,15 +135,12 @@ func (s *State) last(ctx context.Context) (text []byte, version string, err erro
 	if err := s.b.open(); err != nil {
 		return nil, "", err
 	}
-	ends, err := s.b.admin.ListEndOffsets(ctx, s.topic)
-	if err == nil {
-		err = ends.Error()
-	}
+	ends, err := s.b.cluster.Offsets(ctx, cluster.End, s.topic)
 	if missing(err) {
 		return nil, "", nil
 	}
 	if err != nil {
-		return nil, "", failure.Classify(err)
+		return nil, "", err
 	}
 	end, _ := ends.Lookup(s.topic, 0)
 	return s.read(ctx, end.Offset)
@@ -164,12 +162,9 @@ func (s *State) counted(ctx context.Context, offset int64) (bool, error) {
 // read reads the records before an offset, and returns the one that counts. The first record counts if others were
 // deleted before it, because only records that a later one has replaced are deleted, up to the one that it replaced.
 func (s *State) read(ctx context.Context, end int64) (text []byte, version string, err error) {
-	starts, err := s.b.admin.ListStartOffsets(ctx, s.topic)
-	if err == nil {
-		err = starts.Error()
-	}
+	starts, err := s.b.cluster.Offsets(ctx, cluster.Start, s.topic)
 	if err != nil {
-		return nil, "", failure.Classify(err)
+		return nil, "", err
 	}
 	start, _ := starts.Lookup(s.topic, 0)
 	if start.Offset >= end {
@@ -188,19 +183,14 @@ func (s *State) read(ctx context.Context, end int64) (text []byte, version strin
 
 // each reads the records between two offsets, without a group.
 func (s *State) each(ctx context.Context, from, end int64, visit func(r *kgo.Record)) error {
-	opts, err := s.b.o.readerOptions(s.b.log,
-		kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{s.topic: {0: kgo.NewOffset().At(from)}}),
+	r, err := s.b.cluster.Read(map[string]map[int32]kgo.Offset{s.topic: {0: kgo.NewOffset().At(from)}}, peekWait,
 		kgo.ConsumeResetOffset(kgo.NoResetOffset())) // records that were deleted meanwhile are an error
 	if err != nil {
 		return err
 	}
-	client, err := kgo.NewClient(opts...)
-	if err != nil {
-		return fmt.Errorf("create a client: %w", err)
-	}
-	defer client.Close()
+	defer r.Close()
 	for from < end {
-		fetches, err := pollAlone(ctx, client)
+		fetches, err := r.Poll(ctx)
 		if errors.Is(err, kerr.OffsetOutOfRange) {
 			return &driver.Error{Class: driver.Transient, Err: errors.New("others have changed it meanwhile")}
 		}
@@ -224,7 +214,7 @@ func (s *State) trim(ctx context.Context, version string) {
 	}
 	var before kadm.Offsets
 	before.Add(kadm.Offset{Topic: s.topic, At: at, LeaderEpoch: -1})
-	if _, err := s.b.admin.DeleteRecords(ctx, before); err != nil {
+	if _, err := s.b.cluster.Admin.DeleteRecords(ctx, before); err != nil {
 		s.b.log.Debug("old records of a state could not be deleted; the next change tries it again", "topic", s.topic,
 			"error", err)
 	}

@@ -67,14 +67,14 @@ func (q *tierQueue) find(ctx context.Context, at wire.Partition) error {
 	if q.b.producer.knows(at) {
 		return nil
 	}
-	t, err := q.b.topics.find(ctx, at.Topic)
+	t, err := q.b.cluster.Find(ctx, at.Topic)
 	switch spec, ours := q.b.provisioner.wished(q.ch); {
 	case err != nil && driver.ClassOf(err) != driver.NotFound:
 		return err
-	case err != nil || int(at.N) < t.partitions:
+	case err != nil || int(at.N) < t.Partitions:
 	case !ours:
 		return &driver.Error{Class: driver.NotFound, Err: fmt.Errorf("topic %s has %d partitions and the record is of "+
-			"partition %d of its own topic: add partitions to topic %s", at.Topic, t.partitions, at.N, at.Topic)}
+			"partition %d of its own topic: add partitions to topic %s", at.Topic, t.Partitions, at.N, at.Topic)}
 	default:
 		if err := q.b.Ensure(ctx, spec); err != nil {
 			return err

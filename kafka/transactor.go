@@ -186,11 +186,8 @@ func (t *transactor) open(ctx context.Context) error {
 	if t.client != nil {
 		return nil
 	}
-	opts, err := t.sub.b.transactionOptions(t.id)
-	if err != nil {
-		return err
-	}
-	if t.client, err = client.New(opts); err != nil {
+	var err error
+	if t.client, err = t.sub.b.cluster.Dial(t.sub.b.transactionOptions(t.id)...); err != nil {
 		return err
 	}
 	if _, _, err := t.client.ProducerID(ctx); err != nil {

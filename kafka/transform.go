@@ -59,7 +59,7 @@ const transactionRequest = 5
 
 // hasTransactions returns an error if transactions may tear, because of the brokers or of the client's versions.
 func (b *Backend) hasTransactions(ctx context.Context) error {
-	if pinned, _ := b.client.OptValue(kgo.MaxVersions).(*kversion.Versions); pinned != nil {
+	if pinned, _ := b.cluster.Client.OptValue(kgo.MaxVersions).(*kversion.Versions); pinned != nil {
 		if v, ok := pinned.LookupMaxKeyVersion(int16(kmsg.EndTxn)); !ok || v < transactionRequest {
 			return failure.Permanent("kgo.MaxVersions in kafka.Options.Client excludes the transactions of KIP-890, so " +
 				"Transform could tear them: leave it out, or raise it to the versions of Kafka 4.0")
@@ -67,7 +67,7 @@ func (b *Backend) hasTransactions(ctx context.Context) error {
 	}
 	req := kmsg.NewPtrApiVersionsRequest()
 	req.ClientSoftwareName, req.ClientSoftwareVersion = "godwit", "transform"
-	resp, err := req.RequestWith(ctx, b.client)
+	resp, err := req.RequestWith(ctx, b.cluster.Client)
 	if err != nil {
 		return fmt.Errorf("ask the brokers for their features: %w", failure.Classify(err))
 	}
@@ -93,14 +93,10 @@ func (s *subscription) transactionalID() string {
 }
 
 // transactionOptions are the options of a client that makes transactions.
-func (b *Backend) transactionOptions(id string) ([]kgo.Opt, error) {
-	opts, err := b.producerOptions()
-	if err != nil {
-		return nil, err
-	}
-	return b.o.clientOptions(b.log, append(opts, kgo.TransactionalID(id), kgo.TransactionTimeout(transactionTimeout),
+func (b *Backend) transactionOptions(id string) []kgo.Opt {
+	return append(b.producerOptions(b.cluster), kgo.TransactionalID(id), kgo.TransactionTimeout(transactionTimeout),
 		kgo.RecordDeliveryTimeout(commitPatience), kgo.ConcurrentTransactionsBackoff(transactionPause),
-		kgo.RetryBackoffFn(retryInTransaction))...)
+		kgo.RetryBackoffFn(retryInTransaction))
 }
 
 // retryInTransaction is the delay before a request of a transaction is repeated. The first one is short: after the end

@@ -54,10 +54,15 @@ var plan = []room{
 	},
 	{path: "kafka/internal/client", others: []string{franz + "/kgo"}},
 	{
+		path: "kafka/internal/cluster",
+		ours: []string{"driver", "internal/backoff", "kafka/internal/client", "kafka/internal/failure"},
+		others: []string{franz + "/kgo", franz + "/kadm", franz + "/kerr", franz + "/kmsg"},
+	},
+	{
 		path: "kafka/internal/deadletter",
 		ours: []string{
 			"driver", "internal/envelope",
-			"kafka/internal/failure", "kafka/internal/layout", "kafka/internal/wire",
+			"kafka/internal/cluster", "kafka/internal/layout", "kafka/internal/wire",
 		},
 		others: []string{franz + "/kgo", franz + "/kadm"},
 	},

@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"time"
 
@@ -24,17 +23,6 @@ const (
 type Client struct {
 	*kgo.Client
 	Cut context.CancelFunc // closes the client at once, whatever it waits for
-}
-
-// New creates a client. It makes no request.
-func New(opts []kgo.Opt) (*Client, error) {
-	ctx, cut := context.WithCancel(context.Background())
-	c, err := kgo.NewClient(append([]kgo.Opt{kgo.WithContext(ctx)}, opts...)...)
-	if err != nil {
-		cut()
-		return nil, fmt.Errorf("kafka: create the client: %w", err)
-	}
-	return &Client{Client: c, Cut: cut}, nil
 }
 
 // Close closes the client. A client that is joining its group cannot leave the group before the join is over. If that

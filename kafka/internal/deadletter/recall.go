@@ -3,17 +3,21 @@ package deadletter
 import (
 	"context"
 	"strconv"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/godwitmq/godwit/kafka/internal/failure"
+	"github.com/godwitmq/godwit/kafka/internal/cluster"
 	"github.com/godwitmq/godwit/kafka/internal/wire"
 )
 
 // recallMost is how many of the newest dead letters of a partition are read. Only letters written after the channel's
 // last commit matter, and a commit is made every second.
 const recallMost = 2_000
+
+// readPatience is how long the brokers may send no dead letters.
+const readPatience = 10 * time.Second
 
 // Known is the offsets of dead letters, by the partition and offset of their original.
 type Known map[int32]map[int64]int64
@@ -55,15 +59,15 @@ type Log struct {
 
 // Look looks up the start and end of each partition of a topic of dead letters. A topic that does not exist has no
 // partitions, and all of them count as empty.
-func Look(ctx context.Context, admin *kadm.Client, topic string) (l Log, err error) {
+func Look(ctx context.Context, c *cluster.Cluster, topic string) (l Log, err error) {
 	l.topic = topic
-	if l.starts, err = admin.ListStartOffsets(ctx, topic); err != nil {
+	if l.starts, err = c.EachOffset(ctx, cluster.Start, topic); err != nil {
 		return l, err
 	}
-	if l.ends, err = admin.ListEndOffsets(ctx, topic); err != nil {
+	if l.ends, err = c.EachOffset(ctx, cluster.End, topic); err != nil {
 		return l, err
 	}
-	l.stable, err = admin.ListCommittedOffsets(ctx, topic)
+	l.stable, err = c.EachOffset(ctx, cluster.Stable, topic)
 	return l, err
 }
 
@@ -88,7 +92,7 @@ func (l Log) End(n int32) int64 {
 // Recall reads the newest dead letters of the source's partitions, beginning at the offset that partitions has for
 // each. With an error, it also returns the letters that it has read so far.
 func (l Log) Recall(
-	ctx context.Context, open func(...kgo.Opt) (*kgo.Client, error), of Source, partitions map[int32]int64,
+	ctx context.Context, c *cluster.Cluster, of Source, partitions map[int32]int64,
 ) (Known, error) {
 	from, unread := map[int32]kgo.Offset{}, map[int32]int64{}
 	for n, mark := range partitions {
@@ -106,25 +110,22 @@ func (l Log) Recall(
 	if len(unread) == 0 {
 		return nil, nil
 	}
-	client, err := open(kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{l.topic: from}),
+	r, err := c.Read(map[string]map[int32]kgo.Offset{l.topic: from}, readPatience,
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords()) // a log may end with a control record
 	if err != nil {
 		return nil, err
 	}
-	defer client.Close()
-	return read(ctx, client, of, unread)
+	defer r.Close()
+	return read(ctx, r, of, unread)
 }
 
 // read polls until each partition is read up to the end that it had in Look.
-func read(ctx context.Context, client *kgo.Client, of Source, unread map[int32]int64) (Known, error) {
+func read(ctx context.Context, r *cluster.Reader, of Source, unread map[int32]int64) (Known, error) {
 	known := Known{}
 	for len(unread) > 0 {
-		fetches := client.PollFetches(ctx)
-		if failure.Over(ctx) {
-			return known, context.Cause(ctx)
-		}
-		if errs := fetches.Errors(); len(errs) > 0 {
-			return known, errs[0].Err
+		fetches, err := r.Poll(ctx)
+		if err != nil {
+			return known, err
 		}
 		fetches.EachRecord(func(letter *kgo.Record) {
 			if n, offset, ok := of.record(letter); ok && !letter.Attrs.IsControl() {

@@ -1,0 +1,160 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/kafka/internal/failure"
+)
+
+const (
+	// brokerMaxBytes is the size limit of a batch unless the topic's max.message.bytes says otherwise.
+	brokerMaxBytes = 1_048_588
+	// largestBatch bounds the batches of franz-go if a topic takes larger ones.
+	largestBatch = 100 << 20
+	// brokerPatience is how long one broker may take to answer what others can answer, too.
+	brokerPatience = 2 * time.Second
+)
+
+// Topic is what Godwit needs to know of a topic.
+type Topic struct {
+	Name       string
+	ID         kadm.TopicID
+	Partitions int
+	Replicas   int    // of its first partition
+	Cluster    string // the id of its cluster; "": the brokers do not say
+}
+
+// Find looks up a topic; the error for a missing one is of class NotFound. It sends a request, because the client's own
+// metadata may be five seconds old: a new topic would be missing for that long.
+func (c *Cluster) Find(ctx context.Context, name string) (Topic, error) {
+	return lookUp(ctx, c.Client, name)
+}
+
+// FindEverywhere is Find of all brokers: a broker learns of a new topic or partition later than others, and any of them
+// may get the next request. It returns the topic as the broker knows it that has fewest partitions of it. A broker that
+// does not answer is left out.
+func (c *Cluster) FindEverywhere(ctx context.Context, name string) (Topic, error) {
+	least, err := c.Find(ctx, name)
+	for _, b := range c.DiscoveredBrokers() {
+		if err != nil {
+			break
+		}
+		limited, cancel := context.WithTimeout(ctx, brokerPatience)
+		switch one, berr := lookUp(limited, b, name); {
+		case driver.ClassOf(berr) == driver.NotFound:
+			least, err = Topic{}, berr
+		case berr == nil && one.Partitions < least.Partitions:
+			least = one
+		}
+		cancel()
+	}
+	return least, err
+}
+
+// lookUp requests a topic.
+func lookUp(ctx context.Context, from kmsg.Requestor, name string) (Topic, error) {
+	req := kmsg.NewPtrMetadataRequest()
+	one := kmsg.NewMetadataRequestTopic()
+	one.Topic = &name
+	req.Topics = append(req.Topics, one)
+	resp, err := req.RequestWith(ctx, from)
+	if err != nil {
+		return Topic{}, fmt.Errorf("look up topic %s: %w", name, failure.Classify(err))
+	}
+	for _, got := range resp.Topics {
+		if got.Topic == nil || *got.Topic != name {
+			continue
+		}
+		switch err := kerr.ErrorForCode(got.ErrorCode); {
+		case errors.Is(err, kerr.UnknownTopicOrPartition):
+			return Topic{}, failure.Missing(name)
+		case err != nil:
+			return Topic{}, fmt.Errorf("look up topic %s: %w", name, failure.Classify(err))
+		}
+		t := Topic{Name: name, ID: got.TopicID, Partitions: len(got.Partitions)}
+		if resp.ClusterID != nil {
+			t.Cluster = *resp.ClusterID
+		}
+		if len(got.Partitions) > 0 {
+			t.Replicas = len(got.Partitions[0].Replicas)
+		}
+		return t, nil
+	}
+	return Topic{}, failure.Missing(name)
+}
+
+// Limit is the largest batch that a topic takes. Before LearnLimit has looked it up, it is the brokers' default.
+func (c *Cluster) Limit(topic string) int32 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if n, ok := c.limits[topic]; ok {
+		return n
+	}
+	return brokerMaxBytes
+}
+
+// LearnLimit looks up a topic's max.message.bytes. If that is not permitted, the brokers' default is used.
+func (c *Cluster) LearnLimit(ctx context.Context, topic string) error {
+	configs, err := c.Configs(ctx, topic)
+	if err == nil {
+		one := brokerMaxBytes
+		if n, perr := strconv.Atoi(ConfigOf(configs, "max.message.bytes")); perr == nil && n > 0 {
+			one = min(n, largestBatch)
+		}
+		c.mu.Lock()
+		c.limits[topic] = int32(one)
+		c.mu.Unlock()
+		return nil
+	}
+	if class := failure.ClassOf(err); class.Passing() {
+		return fmt.Errorf("look up max.message.bytes of topic %s: %w", topic, failure.Classify(err))
+	}
+	return nil
+}
+
+// Configs looks up the configuration of a topic. Its error is not classified.
+func (c *Cluster) Configs(ctx context.Context, topic string) ([]kadm.Config, error) {
+	all, err := c.Admin.DescribeTopicConfigs(ctx, topic)
+	if err != nil {
+		return nil, err
+	}
+	r, err := all.On(topic, nil)
+	if err == nil {
+		err = r.Err
+	}
+	return r.Configs, err
+}
+
+// ConfigOf is the value of a setting; "": it has none.
+func ConfigOf(configs []kadm.Config, key string) string {
+	for _, c := range configs {
+		if c.Key == key && c.Value != nil {
+			return *c.Value
+		}
+	}
+	return ""
+}
+
+// Configured is the configuration that was set for a topic itself.
+func (c *Cluster) Configured(ctx context.Context, name string) (map[string]string, error) {
+	configs, err := c.Configs(ctx, name)
+	if err != nil {
+		return nil, fmt.Errorf("read the configuration of topic %s: %w", name, failure.Classify(err))
+	}
+	config := map[string]string{}
+	for _, c := range configs {
+		if c.Source == kmsg.ConfigSourceDynamicTopicConfig && c.Value != nil {
+			config[c.Key] = *c.Value
+		}
+	}
+	return config, nil
+}
