@@ -1,39 +1,30 @@
 package kafka
 
 import (
-	"context"
-	"errors"
-	"sync/atomic"
-	"time"
-
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/godwitmq/godwit/internal/offsets"
-	"github.com/godwitmq/godwit/kafka/internal/failure"
 	"github.com/godwitmq/godwit/kafka/internal/wire"
 )
 
-// joinPatience is how long a commit waits for a join in progress; most joins are over by then.
-const joinPatience = 100 * time.Millisecond
-
 // commitment is one commit of several partitions.
 type commitment struct {
+	m          *membership
 	member     string // the committing member's id, read before the epochs: a later member may not own these partitions
 	generation int32
 	offsets    map[string]map[int32]kgo.EpochOffset
 	parts      map[wire.Partition]partitionCommit
-	resp       *kmsg.OffsetCommitResponse
-	err        error
-	names      func(topic string, id kadm.TopicID) string
 }
 
-// newCommitment is an empty commit of a member.
-func newCommitment(m *member) *commitment {
-	c := &commitment{offsets: map[string]map[int32]kgo.EpochOffset{}, parts: map[wire.Partition]partitionCommit{}}
-	c.member, c.generation = m.client.GroupMetadata()
-	return c
+// newCommitment is an empty commit of a member, with its id and its generation of the group.
+func newCommitment(m *membership, member string, generation int32) *commitment {
+	return &commitment{
+		m: m, member: member, generation: generation,
+		offsets: map[string]map[int32]kgo.EpochOffset{}, parts: map[wire.Partition]partitionCommit{},
+	}
 }
 
 type partitionCommit struct {
@@ -42,51 +33,16 @@ type partitionCommit struct {
 	finished int // number of finished messages
 }
 
-// send makes the request, with the metadata. While a group of the classic kind joins, franz-go delays commits until all
-// members have joined: possibly for the session timeout of a crashed member. A second crash meanwhile would undo all
-// that was finished in that time. Brokers accept commits of the generation that ends, so after joinPatience the request
-// bypasses franz-go's wait.
-func (c *commitment) send(ctx context.Context, m *member) {
-	c.names = m.name
-	var begun atomic.Bool // either franz-go's request or the bypass has begun
-	waiting, cancel := context.WithCancel(ctx)
-	defer cancel()
-	if m.bypasses(c) {
-		late := time.AfterFunc(joinPatience, func() {
-			if begun.CompareAndSwap(false, true) {
-				cancel()
-			}
-		})
-		defer late.Stop()
-	}
-	past := false
-	waiting = kgo.PreCommitFnContext(waiting, func(req *kmsg.OffsetCommitRequest) error {
-		if past = !begun.CompareAndSwap(false, true); past {
-			return errJoining
-		}
-		c.write(req)
-		return nil
-	})
-	m.client.CommitOffsetsSync(waiting, c.offsets, func(_ *kgo.Client, _ *kmsg.OffsetCommitRequest,
-		resp *kmsg.OffsetCommitResponse, err error,
-	) {
-		c.resp, c.err = resp, err
-	})
-	if past || failure.Over(waiting) && !failure.Over(ctx) {
-		c.resp, c.err = c.request(m).RequestWith(ctx, m.client)
-	}
+// part is what is committed of a partition. Newer brokers send only the id of its topic.
+func (c *commitment) part(topic string, id kadm.TopicID, n int32) (partitionCommit, bool) {
+	x, ok := c.parts[wire.Partition{Topic: c.m.name(topic, id), N: n}]
+	return x, ok
 }
 
-var errJoining = errors.New("the group is joining")
-
-// bypasses reports whether a commit can bypass franz-go. It cannot if a topic has no id: only franz-go can negotiate
-// the older version of the request.
-func (m *member) bypasses(c *commitment) bool {
-	if m.byBroker() {
-		return false
-	}
+// knowsTopics reports whether all topics have ids. If not, only franz-go can negotiate the older version of a request.
+func (c *commitment) knowsTopics() bool {
 	for topic := range c.offsets {
-		if m.topics[topic] == (kadm.TopicID{}) {
+		if c.m.topics[topic] == (kadm.TopicID{}) {
 			return false
 		}
 	}
@@ -94,12 +50,12 @@ func (m *member) bypasses(c *commitment) bool {
 }
 
 // request is the commit's request as franz-go would make it.
-func (c *commitment) request(m *member) *kmsg.OffsetCommitRequest {
+func (c *commitment) request() *kmsg.OffsetCommitRequest {
 	req := kmsg.NewPtrOffsetCommitRequest()
-	req.Group, req.MemberID, req.Generation, req.InstanceID = m.g.sub.group, c.member, c.generation, m.instance()
+	req.Group, req.MemberID, req.Generation, req.InstanceID = c.m.group, c.member, c.generation, c.m.instance
 	for topic, ps := range c.offsets {
 		t := kmsg.NewOffsetCommitRequestTopic()
-		t.Topic, t.TopicID = topic, m.topics[topic]
+		t.Topic, t.TopicID = topic, c.m.topics[topic]
 		for n, o := range ps {
 			p := kmsg.NewOffsetCommitRequestTopicPartition()
 			p.Partition, p.Offset, p.LeaderEpoch = n, o.Offset, o.Epoch
@@ -111,14 +67,74 @@ func (c *commitment) request(m *member) *kmsg.OffsetCommitRequest {
 	return req
 }
 
-// write writes the metadata into the request.
+// write writes the metadata into a request.
 func (c *commitment) write(req *kmsg.OffsetCommitRequest) {
 	for i := range req.Topics {
 		t := &req.Topics[i]
 		for j := range t.Partitions {
-			if x, ok := c.parts[wire.Partition{Topic: c.names(t.Topic, t.TopicID), N: t.Partitions[j].Partition}]; ok {
+			if x, ok := c.part(t.Topic, t.TopicID, t.Partitions[j].Partition); ok {
 				t.Partitions[j].Metadata = &x.c.Metadata
 			}
 		}
 	}
+}
+
+// inTransaction is the commit's request as a part of a transaction.
+func (c *commitment) inTransaction(txn string, producer int64, epoch int16) *kmsg.TxnOffsetCommitRequest {
+	req := kmsg.NewPtrTxnOffsetCommitRequest()
+	req.TransactionalID, req.ProducerID, req.ProducerEpoch = txn, producer, epoch
+	req.Group, req.MemberID, req.Generation, req.InstanceID = c.m.group, c.member, c.generation, c.m.instance
+	for topic, ps := range c.offsets {
+		t := kmsg.NewTxnOffsetCommitRequestTopic()
+		t.Topic, t.TopicID = topic, c.m.topics[topic]
+		for n, o := range ps {
+			p := kmsg.NewTxnOffsetCommitRequestTopicPartition()
+			x := c.parts[wire.Partition{Topic: topic, N: n}]
+			p.Partition, p.Offset, p.LeaderEpoch, p.Metadata = n, o.Offset, o.Epoch, &x.c.Metadata
+			t.Partitions = append(t.Partitions, p)
+		}
+		req.Topics = append(req.Topics, t)
+	}
+	return req
+}
+
+// question asks for the group's offsets of the commit's partitions, when no transaction is pending on them, as a later
+// member knows their topics.
+func (c *commitment) question(m *membership) *kmsg.OffsetFetchRequest {
+	req := kmsg.NewPtrOffsetFetchRequest()
+	req.RequireStable = true
+	g := kmsg.NewOffsetFetchRequestGroup()
+	g.Group = m.group
+	for topic, ps := range c.offsets {
+		t := kmsg.NewOffsetFetchRequestGroupTopic()
+		t.Topic, t.TopicID = topic, m.topics[topic]
+		for n := range ps {
+			t.Partitions = append(t.Partitions, n)
+		}
+		g.Topics = append(g.Topics, t)
+	}
+	req.Groups = append(req.Groups, g)
+	c.m = m
+	return req
+}
+
+// isStored reports whether the broker has this commit. Partitions that were lost since then do not count: their next
+// owner may have committed the same, and their results are dropped in any case. The caller holds ledger.mu.
+func (c *commitment) isStored(resp *kmsg.OffsetFetchResponse) (stored bool, err error) {
+	for _, g := range resp.Groups {
+		if err := kerr.ErrorForCode(g.ErrorCode); err != nil {
+			return false, err
+		}
+		for _, t := range g.Topics {
+			for _, p := range t.Partitions {
+				if err := kerr.ErrorForCode(p.ErrorCode); err != nil {
+					return false, err
+				}
+				x, ok := c.part(t.Topic, t.TopicID, p.Partition)
+				ok = ok && x.e.state != epochGone
+				stored = stored || ok && p.Metadata != nil && x.c.Offset == p.Offset && x.c.Metadata == *p.Metadata
+			}
+		}
+	}
+	return stored, nil
 }

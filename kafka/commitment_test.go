@@ -13,11 +13,11 @@ import (
 )
 
 // newTestCommitment is a commit of two partitions, by a member that knows the topic under an id.
-func newTestCommitment(t *testing.T, id kadm.TopicID) (*commitment, *member) {
-	m := newMember(&group{sub: subscribeTo(t, "orders")})
+func newTestCommitment(t *testing.T, id kadm.TopicID) *commitment {
+	m := newTestMember()
 	m.topics["orders"] = id
 	return &commitment{
-		member: "m-1", generation: 7, names: m.name,
+		m: m, member: "m-1", generation: 7,
 		offsets: map[string]map[int32]kgo.EpochOffset{"orders": {
 			0: {Epoch: 3, Offset: 10},
 			1: {Epoch: 4, Offset: 20},
@@ -26,14 +26,14 @@ func newTestCommitment(t *testing.T, id kadm.TopicID) (*commitment, *member) {
 			{Topic: "orders", N: 0}: {c: offsets.Commit{Metadata: "zero"}},
 			{Topic: "orders", N: 1}: {c: offsets.Commit{Metadata: "one"}},
 		},
-	}, m
+	}
 }
 
 // A request that bypasses franz-go has the member, and for each partition its offset and metadata.
 func TestTheRequestOfACommit(t *testing.T) {
 	id := kadm.TopicID{1}
-	c, m := newTestCommitment(t, id)
-	req := c.request(m)
+	c := newTestCommitment(t, id)
+	req := c.request()
 	if req.Group != "orders" || req.MemberID != "m-1" || req.Generation != 7 || req.InstanceID != nil {
 		t.Errorf("group %s, member %s, generation %d, instance %v", req.Group, req.MemberID, req.Generation,
 			req.InstanceID)
@@ -59,7 +59,7 @@ func TestTheRequestOfACommit(t *testing.T) {
 
 // franz-go's own request gets the metadata, too, also if it names the topic only by its id.
 func TestMetadataIsWrittenByTopicID(t *testing.T) {
-	c, _ := newTestCommitment(t, kadm.TopicID{1})
+	c := newTestCommitment(t, kadm.TopicID{1})
 	req := kmsg.NewPtrOffsetCommitRequest()
 	topic := kmsg.NewOffsetCommitRequestTopic()
 	topic.TopicID = kadm.TopicID{1}
@@ -77,17 +77,12 @@ func TestMetadataIsWrittenByTopicID(t *testing.T) {
 	}
 }
 
-// A commit bypasses franz-go only if the topic has an id, and the group is of the classic kind.
+// A commit bypasses franz-go only if its topics have ids.
 func TestCommitsThatBypassTheClient(t *testing.T) {
-	c, m := newTestCommitment(t, kadm.TopicID{1})
-	if !m.bypasses(c) {
+	if c := newTestCommitment(t, kadm.TopicID{1}); !c.knowsTopics() {
 		t.Error("a commit with topic ids does not bypass the client")
 	}
-	if c, m := newTestCommitment(t, kadm.TopicID{}); m.bypasses(c) {
+	if c := newTestCommitment(t, kadm.TopicID{}); c.knowsTopics() {
 		t.Error("a commit without topic ids bypasses the client")
-	}
-	m.g.sub.set.GroupProtocol = GroupConsumer
-	if m.bypasses(c) {
-		t.Error("a commit for a group that the broker assigns bypasses the client")
 	}
 }

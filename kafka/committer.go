@@ -5,15 +5,20 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/internal/backoff"
 	"github.com/godwitmq/godwit/kafka/internal/failure"
-	"github.com/godwitmq/godwit/kafka/internal/wire"
 )
+
+// joinPatience is how long a commit waits for a join in progress; most joins are over by then.
+const joinPatience = 100 * time.Millisecond
 
 const (
 	// commitInterval and commitRecords are the defaults of the options of the same name.
@@ -81,7 +86,7 @@ var transactionAgain = backoff.Curve{First: 100 * time.Millisecond, Max: 5 * tim
 func (c *committer) commitNow(m *member) error {
 	ctx, cancel := context.WithTimeout(context.Background(), commitPatience)
 	defer cancel()
-	err := c.commit(ctx, m, c.ledger.of(m))
+	err := c.commit(ctx, m, c.ledger.epochs.of(m.membership))
 	if err != nil && !driver.ClassOf(err).Passing() {
 		c.note(err)
 	}
@@ -117,33 +122,78 @@ func (c *committer) commit(ctx context.Context, m *member, es []*epoch) error {
 		}
 	}
 	for try := 1; ; try++ {
-		what := c.ledger.collect(m, es)
-		if len(what.offsets) == 0 {
+		what := m.commitment()
+		if c.ledger.collect(what, es); len(what.offsets) == 0 {
 			return nil
 		}
-		what.send(ctx, m)
-		tooLarge, err := c.answered(m, what)
+		answer, err := m.send(ctx, what)
+		if err != nil {
+			return fmt.Errorf("commit for group %s: %w", c.sub.group, failure.Classify(err))
+		}
+		tooLarge, err := c.answered(m, what, answer)
 		if !tooLarge || try == commitTries {
 			return err
 		}
 	}
 }
 
-// answered processes the broker's answer, for each partition: if one fails, the others are stored all the same.
-func (c *committer) answered(m *member, what *commitment) (tooLarge bool, err error) {
-	if what.err != nil {
-		return false, fmt.Errorf("commit for group %s: %w", c.sub.group, failure.Classify(what.err))
+// commitment is an empty commit of a member.
+func (m *member) commitment() *commitment {
+	id, generation := m.client.GroupMetadata()
+	return newCommitment(m.membership, id, generation)
+}
+
+// send makes the request, with the metadata. While a group of the classic kind joins, franz-go delays commits until all
+// members have joined: possibly for the session timeout of a crashed member. A second crash meanwhile would undo all
+// that was finished in that time. Brokers accept commits of the generation that ends, so after joinPatience the request
+// bypasses franz-go's wait.
+func (m *member) send(ctx context.Context, c *commitment) (answer *kmsg.OffsetCommitResponse, err error) {
+	var begun atomic.Bool // either franz-go's request or the bypass has begun
+	waiting, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if !m.byBroker() && c.knowsTopics() {
+		late := time.AfterFunc(joinPatience, func() {
+			if begun.CompareAndSwap(false, true) {
+				cancel()
+			}
+		})
+		defer late.Stop()
 	}
-	for _, t := range what.resp.Topics {
+	past := false
+	waiting = kgo.PreCommitFnContext(waiting, func(req *kmsg.OffsetCommitRequest) error {
+		if past = !begun.CompareAndSwap(false, true); past {
+			return errJoining
+		}
+		c.write(req)
+		return nil
+	})
+	m.client.CommitOffsetsSync(waiting, c.offsets, func(_ *kgo.Client, _ *kmsg.OffsetCommitRequest,
+		resp *kmsg.OffsetCommitResponse, rerr error,
+	) {
+		answer, err = resp, rerr
+	})
+	if past || failure.Over(waiting) && !failure.Over(ctx) {
+		return c.request().RequestWith(ctx, m.client)
+	}
+	return answer, err
+}
+
+var errJoining = errors.New("the group is joining")
+
+// answered processes the broker's answer, for each partition: if one fails, the others are stored all the same.
+func (c *committer) answered(
+	m *member, what *commitment, answer *kmsg.OffsetCommitResponse,
+) (tooLarge bool, err error) {
+	for _, t := range answer.Topics {
 		name := m.name(t.Topic, t.TopicID)
 		for _, p := range t.Partitions {
-			x, ok := what.parts[wire.Partition{Topic: name, N: p.Partition}]
+			x, ok := what.part(name, t.TopicID, p.Partition)
 			if !ok {
 				continue
 			}
 			switch perr := kerr.ErrorForCode(p.ErrorCode); {
 			case perr == nil:
-				c.ledger.answered(x, false)
+				c.ledger.answered(false, x)
 			case errors.Is(perr, kerr.OffsetMetadataTooLarge):
 				c.shorten(x)
 				tooLarge = true
@@ -160,7 +210,7 @@ func (c *committer) answered(m *member, what *commitment) (tooLarge bool, err er
 
 // shorten shortens the metadata of a partition from now on.
 func (c *committer) shorten(x partitionCommit) {
-	c.ledger.answered(x, true)
+	c.ledger.answered(true, x)
 	c.mu.Lock()
 	c.shortened++
 	times := c.shortened

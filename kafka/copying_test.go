@@ -8,8 +8,6 @@ import (
 	"testing/synctest"
 
 	"github.com/twmb/franz-go/pkg/kgo"
-
-	"github.com/godwitmq/godwit/kafka/internal/wire"
 )
 
 var errRefused = errors.New("refused")
@@ -30,14 +28,14 @@ func TestCallerLeavesCopies(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%s, %v", c.from, c.outcome), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				l, e := newTestLedger(t, Options{})
-				tx := &transactor{ledger: l}
+				l, e := newTestLedger(t)
 				in, out := l.at(t, e, c.from), l.at(t, e, c.from)
 				ctx, cancel := context.WithCancel(t.Context())
 				got := make(chan []error)
-				go func() { got <- tx.put(ctx, []*message{in, out}, make([]*kgo.Record, 2)) }()
+				go func() { got <- l.results.put(ctx, []copied{{m: in}, {m: out}}, make([]*kgo.Record, 2)) }()
 				synctest.Wait()
-				l.results.queue, tx.batch = l.results.queue[1:], l.results.queue[:1]
+				var batch []*result
+				l.results.queue, batch = l.results.queue[1:], l.results.queue[:1]
 				cancel()
 				errs := <-got
 				if !errors.Is(errs[0], errInTransaction) || !errors.Is(errs[1], context.Canceled) {
@@ -47,12 +45,9 @@ func TestCallerLeavesCopies(t *testing.T) {
 					t.Errorf("now %s and %s, and %d results wait", in.stage, out.stage, len(l.results.queue))
 				}
 				if c.outcome == nil {
-					tx.seal(&commitment{
-						offsets: map[string]map[int32]kgo.EpochOffset{}, parts: map[wire.Partition]partitionCommit{},
-					})
-					tx.end()
+					l.results.seal(batch, nil)
 				} else {
-					r := tx.batch[0]
+					r := batch[0]
 					l.results.end(r)
 					r.answer(c.outcome)
 				}

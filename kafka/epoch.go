@@ -1,11 +1,7 @@
 package kafka
 
 import (
-	"fmt"
-	"iter"
 	"time"
-
-	"github.com/twmb/franz-go/pkg/kadm"
 
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/internal/offsets"
@@ -38,7 +34,7 @@ const (
 type epoch struct {
 	driver.Source
 	wire.Partition
-	member *member
+	member *membership
 	stay   time.Duration // in a tier: how long a record stays at most; 0: the channel's own topic
 
 	state     epochState
@@ -57,14 +53,14 @@ type epoch struct {
 	committed int             // how many of the finished messages are committed
 }
 
-func newEpoch(m *member, p wire.Partition, s *subscription) *epoch {
+func newEpoch(m *membership, p wire.Partition, r *rules) *epoch {
 	e := &epoch{
-		Source: driver.Source{Name: p.String()}, Partition: p, member: m, stay: s.tiers[p.Topic],
+		Source: driver.Source{Name: p.String()}, Partition: p, member: m, stay: r.stays[p.Topic],
 		tracker: offsets.New(trackerPlaces), next: -1, from: -1,
 	}
-	e.lanes = lanes{tracker: e.tracker, ordered: s.inOrder()}
+	e.lanes = lanes{tracker: e.tracker, ordered: r.inOrder}
 	e.backlog.Of = e
-	e.tracker.Bind(identity(m.topics[p.Topic], p.N))
+	e.tracker.Bind(wire.Log(m.topics[p.Topic], p.N))
 	return e
 }
 
@@ -88,17 +84,3 @@ func (e *epoch) leave() {
 	e.state = epochLeaving
 	e.backlog.Drop()
 }
-
-// backlogs are the backlogs of all epochs.
-func backlogs(epochs map[wire.Partition]*epoch) iter.Seq[*intake.Backlog[*epoch]] {
-	return func(yield func(*intake.Backlog[*epoch]) bool) {
-		for _, e := range epochs {
-			if !yield(&e.backlog) {
-				return
-			}
-		}
-	}
-}
-
-// identity identifies the log of a partition, for its tracker.
-func identity(id kadm.TopicID, n int32) string { return fmt.Sprintf("%s-%d", id, n) }

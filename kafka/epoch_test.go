@@ -36,7 +36,7 @@ func TestWaitingMessagesAreBounded(t *testing.T) {
 
 // An epoch that is left drops its polled records, because another member handles them.
 func TestALeavingEpochHasNoBacklog(t *testing.T) {
-	_, e := newTestLedger(t, Options{})
+	_, e := newTestLedger(t)
 	e.backlog.Bring([]*kgo.Record{ofKey(0)})
 	e.leave()
 	if e.state != epochLeaving || !e.backlog.Empty() {
@@ -46,7 +46,7 @@ func TestALeavingEpochHasNoBacklog(t *testing.T) {
 
 // Finished messages count as uncommitted until the commit with them is answered.
 func TestUncommittedMessages(t *testing.T) {
-	l, e := newTestLedger(t, Options{})
+	l, e := newTestLedger(t)
 	for range 3 {
 		l.move(l.at(t, e, delivered), finished)
 	}
@@ -56,7 +56,7 @@ func TestUncommittedMessages(t *testing.T) {
 	if n := e.uncommitted(); n != 4 {
 		t.Errorf("%d messages are uncommitted before the answer, want 4", n)
 	}
-	l.answered(x, false)
+	l.answered(false, x)
 	if n := e.uncommitted(); n != 1 {
 		t.Errorf("%d messages are uncommitted after the answer, want 1", n)
 	}

@@ -47,7 +47,7 @@ func (g *group) begin() {
 	g.stop = stop
 	g.wg.Go(func() { g.committer.run(ctx, g.current) })
 	g.wg.Go(func() { g.watch(ctx) })
-	g.wg.Go(func() { (&rereader{g.sub, g.ledger}).run(ctx) })
+	g.wg.Go(func() { rereader{g}.run(ctx) })
 }
 
 // current is the member that polls and commits.
@@ -100,8 +100,9 @@ func (g *group) renew(ctx context.Context) (replaced bool, err error) {
 	if why == nil {
 		return false, nil
 	}
-	g.ledger.retire(old) // also forgets what past epochs had finished: their offsets belong to another log
-	g.lose(g.ledger.of(old), why)
+	// This also forgets what past epochs had finished: their offsets belong to another log.
+	g.ledger.epochs.retire(old.membership)
+	g.lose(g.ledger.epochs.of(old.membership), why)
 	if err := g.join(ctx); err != nil {
 		return true, fmt.Errorf("join group %s again: %w", g.sub.group, err)
 	}
@@ -111,7 +112,7 @@ func (g *group) renew(ctx context.Context) (replaced bool, err error) {
 
 // lose ends epochs that belong to another member: nothing of them is committed, and the core is notified.
 func (g *group) lose(es []*epoch, why error) {
-	g.ledger.discard(es)
+	g.ledger.epochs.discard(es)
 	if lost := g.sub.o.Events.Lost; lost != nil && len(es) > 0 {
 		lost(sourcesOf(es), why)
 	}
@@ -195,11 +196,12 @@ func (g *group) widen(ctx context.Context, m *member, t cluster.Topic) {
 
 // fetch pauses and resumes the fetching of partitions.
 func (g *group) fetch(c intake.Change[*epoch]) {
+	client := g.current().client
 	for _, e := range c.Pause {
-		e.member.client.PauseFetchPartitions(map[string][]int32{e.Topic: {e.N}})
+		client.PauseFetchPartitions(map[string][]int32{e.Topic: {e.N}})
 	}
 	for _, e := range c.Resume {
-		e.member.client.ResumeFetchPartitions(map[string][]int32{e.Topic: {e.N}})
+		client.ResumeFetchPartitions(map[string][]int32{e.Topic: {e.N}})
 	}
 }
 
@@ -241,16 +243,16 @@ func (g *group) close(ctx context.Context) error {
 	g.stop()
 	g.wg.Wait() // for a commit in flight
 	m := g.current()
-	err := g.committer.commitLast(ctx, m, g.ledger.of(m))
+	err := g.committer.commitLast(ctx, m, g.ledger.epochs.of(m.membership))
 	g.committer.close(ctx)
 	close(g.ended)
-	if n := g.ledger.uncommitted(m); n > 0 {
+	if n := g.ledger.epochs.uncommitted(m.membership); n > 0 {
 		if err == nil {
 			err = fmt.Errorf("group %s: %w", g.sub.group, errLostUncommitted)
 		}
 		err = &driver.UnsettledError{Count: n, Err: err}
 	}
-	g.ledger.discard(g.ledger.of(m))
+	g.ledger.epochs.discard(g.ledger.epochs.of(m.membership))
 	if cerr := m.close(ctx); err == nil {
 		err = cerr
 	}

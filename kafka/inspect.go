@@ -15,6 +15,7 @@ import (
 	"github.com/godwitmq/godwit/internal/offsets"
 	"github.com/godwitmq/godwit/kafka/internal/cluster"
 	"github.com/godwitmq/godwit/kafka/internal/failure"
+	"github.com/godwitmq/godwit/kafka/internal/wire"
 )
 
 // Inspect counts the records that a group has not finished. The counts come from OffsetFetch and ListOffsets, with
@@ -130,7 +131,7 @@ func (l lag) behind(
 			from = start.Offset
 		}
 		if c, ok := committed.Lookup(t.Name, p.n); ok && c.Err == nil && c.At >= from {
-			from, p.completed = c.At, offsets.Completed(c.At, c.Metadata, identity(t.ID, p.n))
+			from, p.completed = c.At, offsets.Completed(c.At, c.Metadata, wire.Log(t.ID, p.n))
 		}
 		if p.begins(from); p.waiting > 0 {
 			all = append(all, p)

@@ -72,19 +72,6 @@ type laneRoom struct {
 	unstrained      int // a partition with more records in flight than this is strained
 }
 
-// laneRoom is the room of each key if the receiver has this number of partitions.
-func (s *subscription) laneRoom(partitions int) laneRoom {
-	partitions = max(partitions, 1)
-	places := s.places() / partitions
-	room := laneRoom{
-		messages: min(max(places/8, laneLeast), laneMost), bytes: laneBytes, unstrained: max(places/4, strainedLeast),
-	}
-	if most := s.o.Bytes; most > 0 {
-		room.bytes = min(max(int(most)/partitions/8, laneBytesLeast), laneBytes)
-	}
-	return room
-}
-
 // lanes are the lanes of one partition. Guarded by ledger.mu.
 type lanes struct {
 	tracker   *offsets.Tracker // of the partition

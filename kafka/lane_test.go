@@ -9,6 +9,9 @@ import (
 	"github.com/godwitmq/godwit/internal/offsets"
 )
 
+// roundMost is how many messages a round delivers.
+const roundMost = 2_000
+
 // hot is a partition in which half of the records have the key k, which waits. The other records are finished at once.
 type hot struct {
 	*testing.T
@@ -19,11 +22,9 @@ type hot struct {
 }
 
 func newHot(t *testing.T) *hot {
-	l, e := newTestLedger(t, Options{})
+	l, e := newTestLedger(t)
 	return &hot{T: t, l: l, e: e, sizes: 1}
 }
-
-func (h *hot) rereader() *rereader { return &rereader{h.l.sub, h.l} }
 
 func (h *hot) record(offset int64) *kgo.Record {
 	r := &kgo.Record{Topic: "orders", Key: []byte("k"), Offset: offset, Value: make([]byte, h.sizes)}
@@ -43,7 +44,7 @@ func (h *hot) read(to int64) {
 			rs = append(rs, h.record(o))
 		}
 		h.e.backlog.Bring(rs)
-		h.take(h.l.begin(receiveMost))
+		h.take(h.l.begin(roundMost))
 		if !h.e.backlog.Empty() {
 			h.Fatalf("no more records are admitted at offset %d", h.e.next)
 		}
@@ -114,30 +115,30 @@ func TestAKeyThatWaitsHoldsLittle(t *testing.T) {
 
 // afterACrash is the tracker of the next process.
 func afterACrash(h *hot, c offsets.Commit) *offsets.Tracker {
-	l := newLedger(h.l.sub)
-	l.assign(h.e.member, map[string][]int32{"orders": {0}})
-	return l.start(h.e.member, h.e.Partition, c.Offset, c.Metadata).tracker
+	l := newLedger(h.l.rules)
+	l.epochs.assign(h.e.member, map[string][]int32{"orders": {0}})
+	return l.epochs.start(h.e.member, h.e.Partition, c.Offset, c.Metadata).tracker
 }
 
 // In a backlog whose keys all progress, no key is counted, and no record is forgotten, however many partitions share
 // the places and however few keys there are. After some time without progress they are.
 func TestABacklogIsNotSlow(t *testing.T) {
-	l, e := newTestLedger(t, Options{})
+	l, e := newTestLedger(t)
 	admit := func() *round {
 		var rs []*kgo.Record
-		for o := max(e.next, 0); len(rs) < receiveMost; o++ {
+		for o := max(e.next, 0); len(rs) < roundMost; o++ {
 			rs = append(rs, &kgo.Record{Topic: "orders", Key: fmt.Append(nil, o%2), Offset: o})
 		}
 		e.backlog.Bring(rs)
-		in := l.begin(receiveMost)
+		in := l.begin(roundMost)
 		in.admitBacklogs()
 		return in
 	}
 	var open []*message
-	for range window / receiveMost {
+	for range window / roundMost {
 		open = append(open, admit().out...)
 	}
-	if e.lanes.byHash != nil || len(open) != window/receiveMost*receiveMost {
+	if e.lanes.byHash != nil || len(open) != window/roundMost*roundMost {
 		t.Errorf("%d records are admitted, with lanes: %t", len(open), e.lanes.byHash != nil)
 	}
 	open[0].came = open[0].came.Add(-slowAfter)
@@ -161,7 +162,7 @@ func TestAKeyAloneIsNotReadAhead(t *testing.T) {
 		rs = append(rs, h.record(o))
 	}
 	h.e.backlog.Bring(rs)
-	h.take(h.l.begin(receiveMost))
+	h.take(h.l.begin(roundMost))
 	if h.e.lanes.forgotten != forgottenMost || h.e.backlog.Empty() {
 		t.Errorf("%d records in a row were forgotten", h.e.lanes.forgotten)
 	}

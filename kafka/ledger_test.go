@@ -18,14 +18,14 @@ func ofKey(offset int64) *kgo.Record {
 
 // A discarded epoch returns its places. Later reports about its deliveries have no effect.
 func TestPlacesEndWithTheirEpoch(t *testing.T) {
-	l, e := newTestLedger(t, Options{})
+	l, e := newTestLedger(t)
 	for range 5 {
 		l.at(t, e, delivered)
 	}
-	l.discard([]*epoch{e})
-	l.discard([]*epoch{e})
-	l.assign(e.member, map[string][]int32{"orders": {0}})
-	next := l.start(e.member, wire.Partition{Topic: "orders"}, 0, "")
+	l.epochs.discard([]*epoch{e})
+	l.epochs.discard([]*epoch{e})
+	l.epochs.assign(e.member, map[string][]int32{"orders": {0}})
+	next := l.epochs.start(e.member, wire.Partition{Topic: "orders"}, 0, "")
 	if got := window - l.free(next); got != 0 {
 		t.Errorf("%d places are taken", got)
 	}
@@ -35,11 +35,11 @@ func TestPlacesEndWithTheirEpoch(t *testing.T) {
 // the next epoch.
 func TestLeavingWaitsForThePoll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l, e := newTestLedger(t, Options{})
+		l, e := newTestLedger(t)
 		waiting, cancel := l.wakeup.begin(t.Context(), time.Hour)
 		defer cancel()
 		left := make(chan int, 1)
-		go func() { left <- len(l.leave(e.member, map[string][]int32{"orders": {0, 7}})) }()
+		go func() { left <- len(l.epochs.leave(e.member, map[string][]int32{"orders": {0, 7}})) }()
 		synctest.Wait()
 		if waiting.Err() == nil {
 			t.Fatal("the poll in flight was not ended")
@@ -65,17 +65,17 @@ func TestLeavingWaitsForThePoll(t *testing.T) {
 
 // Callbacks of a replaced member are ignored.
 func TestReplacedMembersGetNothing(t *testing.T) {
-	l, e := newTestLedger(t, Options{})
-	l.retire(e.member)
-	l.discard(l.of(e.member))
-	l.assign(e.member, map[string][]int32{"orders": {0}})
-	if es := l.of(e.member); len(es) > 0 {
+	l, e := newTestLedger(t)
+	l.epochs.retire(e.member)
+	l.epochs.discard(l.epochs.of(e.member))
+	l.epochs.assign(e.member, map[string][]int32{"orders": {0}})
+	if es := l.epochs.of(e.member); len(es) > 0 {
 		t.Errorf("the replaced member has %d epochs", len(es))
 	}
-	other := newMember(nil)
-	l.assign(other, map[string][]int32{"orders": {0}})
-	if l.start(e.member, wire.Partition{Topic: "orders"}, 0, "") != nil ||
-		len(l.leave(e.member, map[string][]int32{"orders": {0}})) > 0 {
+	other := newTestMember()
+	l.epochs.assign(other, map[string][]int32{"orders": {0}})
+	if l.epochs.start(e.member, wire.Partition{Topic: "orders"}, 0, "") != nil ||
+		len(l.epochs.leave(e.member, map[string][]int32{"orders": {0}})) > 0 {
 		t.Error("the replaced member begins or leaves an epoch of its successor")
 	}
 }
@@ -83,15 +83,15 @@ func TestReplacedMembersGetNothing(t *testing.T) {
 // The mark is the first dead letter that counts: the one of the last commit, or the end of the dead letters if that
 // commit was not made by Godwit, or if the topic of the dead letters was created again.
 func TestTheMarkOfDeadLetters(t *testing.T) {
-	l, foreign := newTestLedger(t, Options{})
-	if mark, reset := l.mark(foreign, 40); mark != 40 || !reset || !foreign.fresh {
+	l, foreign := newTestLedger(t)
+	if mark, reset := l.epochs.mark(foreign, 40); mark != 40 || !reset || !foreign.fresh {
 		t.Errorf("after a foreign commit the mark is %d, reset %v, fresh %v", mark, reset, foreign.fresh)
 	}
 	c, _ := foreign.tracker.Commit()
 	again := func(end int64) (mark int64, reset bool) {
-		l.discard([]*epoch{l.epochs[foreign.Partition]})
-		l.assign(foreign.member, map[string][]int32{"orders": {0}})
-		return l.mark(l.start(foreign.member, foreign.Partition, c.Offset, c.Metadata), end)
+		l.epochs.discard([]*epoch{l.epochs.open[foreign.Partition]})
+		l.epochs.assign(foreign.member, map[string][]int32{"orders": {0}})
+		return l.epochs.mark(l.epochs.start(foreign.member, foreign.Partition, c.Offset, c.Metadata), end)
 	}
 	if mark, reset := again(50); mark != 40 || reset {
 		t.Errorf("after a commit with the mark 40 the mark is %d, reset %v", mark, reset)
@@ -104,20 +104,20 @@ func TestTheMarkOfDeadLetters(t *testing.T) {
 // A record is recognized by its dead letter, if the letter is not older than the mark. In a tier, the original's offset
 // counts, and the mark of the channel's own partition, too.
 func TestRecordsWithADeadLetter(t *testing.T) {
-	l, e := newTestLedger(t, Options{})
+	l, e := newTestLedger(t)
 	tier := &epoch{stay: time.Minute, tracker: offsets.New(16)}
 	tier.tracker.Mark(0)
 	for _, one := range []*epoch{e, tier} {
-		l.recalled(one, map[int64]int64{3: 39, 7: 40}, 0)
+		l.epochs.recalled(one, map[int64]int64{3: 39, 7: 40}, 0)
 	}
 	e.tracker.Mark(40)
 	for offset, want := range map[int64]bool{3: false, 7: true, 8: false} {
-		if got := l.deadLettered(e, ofKey(offset)); got != want {
+		if got := l.epochs.deadLettered(e, ofKey(offset)); got != want {
 			t.Errorf("record %d: %v, want %v", offset, got, want)
 		}
-		inTier := tierRecord(&Later{Record: ofKey(offset)})
+		inTier := wire.ForTier(ofKey(offset), time.Time{}, 0, time.Time{})
 		inTier.Offset = 7
-		if got := l.deadLettered(tier, inTier); got != want {
+		if got := l.epochs.deadLettered(tier, inTier); got != want {
 			t.Errorf("record %d in a tier: %v, want %v", offset, got, want)
 		}
 	}

@@ -112,7 +112,7 @@ func (l *ledger) move(m *message, to stage) bool {
 		return false
 	}
 	e, from := m.epoch, m.stage
-	m.step(to, l.intake)
+	m.step(to, l.epochs.places)
 	if holdings[to]&holdsKey == 0 && m.stands != parking.Outside {
 		l.leaveKey(m)
 	}
@@ -125,7 +125,7 @@ func (l *ledger) move(m *message, to stage) bool {
 		l.results.detach(m)
 	}
 	gavePlace := holdings[from]&^holdings[to]&holdsPlace != 0
-	if (to == finished || gavePlace) && l.intake.Freed(&e.backlog) {
+	if (to == finished || gavePlace) && l.epochs.places.Freed(&e.backlog) {
 		l.wakeup.wake() // a poll that waits: another record of the epoch may be admitted now
 	}
 	return true
@@ -137,7 +137,7 @@ func (l *ledger) move(m *message, to stage) bool {
 func (l *ledger) leaveKey(m *message) {
 	next, wake := l.lots.leave(m, m.stage == kept || m.stage == finished)
 	if next != nil && next.may(delayed) {
-		next.step(delayed, l.intake)
+		next.step(delayed, l.epochs.places)
 		wake = l.delays.add(next, time.Now()) || wake
 	}
 	if wake {
@@ -152,17 +152,17 @@ func (l *ledger) finish(m *message, from stage) {
 	m.epoch.open.remove(m)
 	if ln := m.lane; ln != nil {
 		m.epoch.lanes.remove(m)
-		if ln.lacks(l.sub.laneRoom(len(l.epochs))) {
-			l.rereads.wake()
+		if ln.lacks(l.epochs.laneRoom()) {
+			l.rereads.soon.set()
 		}
 	}
 	if from != rejecting { // a record with a dead letter is not delivered again after a crash
 		m.epoch.finished++
 	}
-	if l.finished++; l.finished == l.sub.commitRecords() {
-		l.commitSoon()
+	if l.finished++; l.finished == l.rules.commit {
+		l.enough.set()
 	}
-	l.sub.recycle(m.record)
+	l.rules.recycle(m.record)
 	m.record = nil
 	if (from == delivered || from == publishing) && m.stands == parking.Outside {
 		l.messages.put(m)

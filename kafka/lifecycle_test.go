@@ -7,24 +7,44 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/kafka/internal/wire"
 )
 
-// newTestLedger returns a ledger with one open epoch of the channel's topic.
-func newTestLedger(t *testing.T, o Options) (*ledger, *epoch) {
+// newTestLedger returns a ledger with one open epoch of the channel's topic. Its rules are those of a channel with the
+// default options, changed by change.
+func newTestLedger(t *testing.T, change ...func(r *rules)) (*ledger, *epoch) {
 	t.Helper()
-	b := newTestBackend(t, o)
-	l := newLedger(subscribe(b, driver.Channel{Queue: "orders"}, driver.ReceiverOptions{}, toHandle, nil))
-	m := newMember(nil)
-	l.assign(m, map[string][]int32{"orders": {0}})
-	e := l.start(m, wire.Partition{Topic: "orders"}, 0, "")
+	r := rules{
+		channel: "orders", topic: "orders", consumer: "orders", blocks: true, rejects: true, recycles: true,
+		places: window, commit: 5_000,
+	}
+	for _, c := range change {
+		if c != nil {
+			c(&r)
+		}
+	}
+	l := newLedger(r)
+	m := newTestMember()
+	l.epochs.assign(m, map[string][]int32{"orders": {0}})
+	e := l.epochs.start(m, wire.Partition{Topic: "orders"}, 0, "")
 	if e == nil {
 		t.Fatal("no epoch began")
 	}
 	return l, e
+}
+
+// newTestMember is a member that knows no ids of topics.
+func newTestMember() *membership {
+	return &membership{group: "orders", topics: map[string]kadm.TopicID{}}
+}
+
+// parks are the rules of RetryPark.
+func parks(r *rules) {
+	r.parks, r.blocks, r.retries, r.moves, r.marksEnds = true, false, true, true, true
 }
 
 // everyStage is all stages.
@@ -66,7 +86,7 @@ func TestMessagesFollowTheTable(t *testing.T) {
 	}
 	for _, from := range everyStage() {
 		for _, to := range everyStage() {
-			l, e := newTestLedger(t, Options{})
+			l, e := newTestLedger(t)
 			m := l.at(t, e, from)
 			if got, want := l.move(m, to), followers[from].has(to); got != want {
 				t.Errorf("from %s to %s: moved %v, want %v", from, to, got, want)
@@ -101,8 +121,8 @@ func (l *ledger) free(e *epoch) int {
 		rs[i] = &kgo.Record{}
 	}
 	e.backlog.Bring(rs)
-	l.intake.Share(backlogs(l.epochs), 1, func() int { return window + 1 },
-		func(*epoch, *kgo.Record) bool { n++; l.intake.Occupy(&e.backlog); return true })
+	l.epochs.places.Share(l.epochs.backlogs(), 1, func() int { return window + 1 },
+		func(*epoch, *kgo.Record) bool { n++; l.epochs.places.Occupy(&e.backlog); return true })
 	return n
 }
 
@@ -152,10 +172,10 @@ func TestEveryStageHasAnEnd(t *testing.T) {
 
 // A message of an epoch that has ended does not move, and late reports about it have no effect.
 func TestNothingMovesAfterItsEpoch(t *testing.T) {
-	l, e := newTestLedger(t, Options{})
+	l, e := newTestLedger(t)
 	m := l.at(t, e, delivered)
 	h := driver.Handle{Ref: m, Seq: m.use}
-	l.discard([]*epoch{e})
+	l.epochs.discard([]*epoch{e})
 	l.note(note{h, 3})
 	l.note(note{handle: h})
 	l.mu.Lock()

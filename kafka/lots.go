@@ -9,13 +9,13 @@ import (
 // lots keeps the order of each key across its retries, if the channel's Retries is RetryPark; otherwise it is empty.
 // Guarded by ledger.mu.
 type lots struct {
-	sub *subscription
+	rules *rules
 	parking.Lots[*message]
 }
 
 // key is the key of a message's lot.
 func (l *lots) key(m *message) parking.Key {
-	if l.sub.set.Ordering == OrderByPartition {
+	if l.rules.byPartition {
 		return parking.Key{Partition: m.epoch.N}
 	}
 	return parking.Key{Partition: m.epoch.N, Name: string(m.record.Key)}
@@ -30,14 +30,14 @@ func (l *lots) enter(m *message, now time.Time, round uint64) (answer parking.An
 
 // reserve keeps the message's spot in its lot while its copy is published.
 func (l *lots) reserve(m *message, due time.Time) {
-	if l.sub.parks(m) {
+	if l.rules.ordered(m.record) {
 		m.stands = l.Reserve(l.key(m), m, m.home(), due, m.stands)
 	}
 }
 
 // reclaim undoes reserve after the copy could not be published.
 func (l *lots) reclaim(m *message) {
-	if l.sub.parks(m) && m.epoch.state != epochGone {
+	if l.rules.ordered(m.record) && m.epoch.state != epochGone {
 		l.Reclaim(l.key(m), m, m.home())
 	}
 }
@@ -48,7 +48,7 @@ func (l *lots) behind(m *message) time.Time {
 	if now := time.Now(); at.Before(now) {
 		at = now
 	}
-	if !l.sub.parks(m) {
+	if !l.rules.ordered(m.record) {
 		return at
 	}
 	return l.Due(l.key(m), at)

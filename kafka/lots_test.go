@@ -13,7 +13,7 @@ import (
 
 // If a retry cannot be copied, the message is delivered again, and its key is free once it is settled otherwise.
 func TestAKeyIsFreeWhenItsMessageIsFinished(t *testing.T) {
-	l, e := newTestLedger(t, Options{Retries: RetryPark})
+	l, e := newTestLedger(t, parks)
 	in := l.begin(10)
 	rec := func(offset int64) *kgo.Record { return &kgo.Record{Topic: "orders", Key: []byte("k"), Offset: offset} }
 	in.admit(e, rec(0))
@@ -43,7 +43,7 @@ func TestAKeyIsFreeWhenItsMessageIsFinished(t *testing.T) {
 // The parked messages of a partition are forgotten when its epoch ends. Otherwise the next epoch would wait for
 // messages that another member handles.
 func TestParkedKeysEndWithTheirEpoch(t *testing.T) {
-	l, e := newTestLedger(t, Options{Retries: RetryPark})
+	l, e := newTestLedger(t, parks)
 	in := l.begin(10)
 	in.admit(e, ofKey(0))
 	m := in.out[0]
@@ -53,9 +53,9 @@ func TestParkedKeysEndWithTheirEpoch(t *testing.T) {
 	if in.admit(e, ofKey(1)); len(in.move) != 1 {
 		t.Fatal("the next message of the key is not moved behind the parked one")
 	}
-	l.discard([]*epoch{e})
-	l.assign(e.member, map[string][]int32{"orders": {0}})
-	e = l.start(e.member, wire.Partition{Topic: "orders"}, 1, "")
+	l.epochs.discard([]*epoch{e})
+	l.epochs.assign(e.member, map[string][]int32{"orders": {0}})
+	e = l.epochs.start(e.member, wire.Partition{Topic: "orders"}, 1, "")
 	in = l.begin(10)
 	if in.admit(e, ofKey(1)); len(in.out) != 1 {
 		t.Error("the key waits for a message of an earlier epoch")

@@ -23,18 +23,21 @@ const drainPatience = 10 * time.Second
 
 // member is one client in the group. Its assigned partitions are epochs in the ledger.
 type member struct {
-	g       *group
-	client  *client.Client
-	topics  map[string]kadm.TopicID // their ids when the member joined
-	share   int32                   // how many bytes of one partition a fetch brings
-	spare   records
-	retired bool // replaced: the ledger ignores its callbacks. Guarded by ledger.mu
+	*membership
+	g      *group
+	client *client.Client
+	share  int32 // how many bytes of one partition a fetch brings
+	spare  recordPool
 	// partitions is the number of the channel topic's partitions when its tiers were last compared with it. Only join
 	// and watch use it.
 	partitions int
 }
 
-func newMember(g *group) *member { return &member{g: g, topics: map[string]kadm.TopicID{}} }
+func newMember(g *group) *member {
+	return &member{g: g, membership: &membership{
+		group: g.sub.group, instance: g.sub.instance(), topics: map[string]kadm.TopicID{},
+	}}
+}
 
 // options are the client's options. Both start options are set on purpose: a new group begins at the start of the log,
 // and a group whose offset was deleted from the log begins at its start again, because a duplicate beats a loss.
@@ -57,7 +60,7 @@ func (m *member) options(topics []string) []kgo.Opt {
 	default:
 		opts = append(opts, kgo.Balancers(assign.Following(s.b.names, s.group)))
 	}
-	if s.marksEnds() {
+	if m.g.ledger.rules.marksEnds {
 		opts = append(opts, kgo.KeepControlRecords())
 	}
 	if m.g.sub.b.reuses {
@@ -66,8 +69,8 @@ func (m *member) options(topics []string) []kgo.Opt {
 	if o.SessionTimeout > 0 {
 		opts = append(opts, kgo.SessionTimeout(o.SessionTimeout))
 	}
-	if id := m.instance(); id != nil {
-		opts = append(opts, kgo.InstanceID(*id))
+	if m.instance != nil {
+		opts = append(opts, kgo.InstanceID(*m.instance))
 	}
 	if s.o.Bytes > 0 { // half of the bytes is for admitted records, the other half for the client's buffer
 		opts = append(opts, kgo.FetchMaxBytes(int32(min(max(s.o.Bytes/2, fetchLeast), fetchMost))))
@@ -81,8 +84,7 @@ func (m *member) byBroker() bool {
 }
 
 // instance is the id of a static member; nil: the member is dynamic. Several channels may be mapped to one group.
-func (m *member) instance() *string {
-	s := m.g.sub
+func (s *subscription) instance() *string {
 	id := s.b.o.InstanceID
 	switch {
 	case id == "":
@@ -109,7 +111,7 @@ const (
 
 // assigned begins epochs. The client delivers their records only after fetched has returned.
 func (m *member) assigned(_ context.Context, _ *kgo.Client, ps map[string][]int32) {
-	m.g.ledger.assign(m, ps)
+	m.g.ledger.epochs.assign(m.membership, ps)
 }
 
 // fetched starts the epochs at the group's committed offsets, and looks up which records have a dead letter although no
@@ -126,8 +128,8 @@ func (m *member) fetched(ctx context.Context, _ *kgo.Client, resp *kmsg.OffsetFe
 				if p.Metadata != nil {
 					metadata = *p.Metadata
 				}
-				if e := m.g.ledger.start(m, wire.Partition{Topic: m.name(t.Topic, t.TopicID), N: p.Partition}, p.Offset,
-					metadata); e != nil {
+				at := wire.Partition{Topic: m.name(t.Topic, t.TopicID), N: p.Partition}
+				if e := m.g.ledger.epochs.start(m.membership, at, p.Offset, metadata); e != nil {
 					begun = append(begun, e)
 				}
 			}
@@ -135,19 +137,6 @@ func (m *member) fetched(ctx context.Context, _ *kgo.Client, resp *kmsg.OffsetFe
 	}
 	m.g.recall(ctx, begun)
 	return nil
-}
-
-// name is a topic's name. Newer brokers send only its id.
-func (m *member) name(name string, id kadm.TopicID) string {
-	if name != "" {
-		return name
-	}
-	for name, known := range m.topics {
-		if known == id {
-			return name
-		}
-	}
-	return ""
 }
 
 // revoked drains the partitions that go to another member, and commits their finished records.
@@ -164,9 +153,9 @@ func (m *member) revoked(ctx context.Context, _ *kgo.Client, ps map[string][]int
 	}
 	if err := m.g.committer.commitLast(ctx, m, es); err != nil {
 		m.g.committer.note(err)
-		m.g.ledger.keep(es)
+		m.g.ledger.epochs.keep(es)
 	}
-	m.g.ledger.discard(es)
+	m.g.ledger.epochs.discard(es)
 }
 
 var errMemberLost = errors.New("the group gave the partition to another member")
@@ -175,7 +164,7 @@ var errMemberLost = errors.New("the group gave the partition to another member")
 // to this one: the ledger keeps what was finished for that case.
 func (m *member) lost(_ context.Context, _ *kgo.Client, ps map[string][]int32) {
 	es := m.leave(ps)
-	m.g.ledger.keep(es)
+	m.g.ledger.epochs.keep(es)
 	m.g.lose(es, errMemberLost)
 }
 
@@ -184,7 +173,7 @@ func (m *member) leave(ps map[string][]int32) []*epoch {
 	if m.g.closed.Load() {
 		return nil
 	}
-	return m.g.ledger.leave(m, ps)
+	return m.g.ledger.epochs.leave(m.membership, ps)
 }
 
 // awaitEnd waits until a receiver that is being closed has made its last commit. Only then may its partitions go to
@@ -205,7 +194,7 @@ func (m *member) awaitEnd(ctx context.Context) {
 func (m *member) close(ctx context.Context) error {
 	id, _ := m.client.GroupMetadata()
 	err := m.client.Close(ctx)
-	if !errors.Is(err, client.ErrCut) || id == "" || m.instance() != nil || m.byBroker() {
+	if !errors.Is(err, client.ErrCut) || id == "" || m.instance != nil || m.byBroker() {
 		return err
 	}
 	return leaveFor(context.WithoutCancel(ctx), m.g.sub.b.cluster.Client, m.g.sub.group, id)

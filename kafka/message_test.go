@@ -8,7 +8,7 @@ import (
 
 // A handle is good for one settlement, even after the memory of its message is used again.
 func TestHandlesAreUsedOnce(t *testing.T) {
-	l, e := newTestLedger(t, Options{})
+	l, e := newTestLedger(t)
 	m := l.at(t, e, delivered)
 	h := driver.Handle{Ref: m, Seq: m.use}
 	if l.claim(h, finished) == nil {

@@ -1,6 +1,8 @@
 package kafka
 
 import (
+	"time"
+
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/kafka/internal/wire"
 )
@@ -11,21 +13,19 @@ const system = "kafka"
 // As implements driver.Native: it knows **kgo.Record and *driver.Provenance. The record is a copy, and that of a retry
 // has topic, partition, offset and headers of its original. Its key, value and headers must not be changed.
 func (r *receiver) As(h driver.Handle, to any) bool {
-	m, ok := h.Ref.(*message)
-	if !ok {
-		return false
-	}
-	r.ledger.mu.Lock()
-	record := m.record
-	held := m.use == h.Seq && record != nil
-	r.ledger.mu.Unlock()
-	return held && wire.As(record, to)
+	record, _ := r.ledger.original(h)
+	return record != nil && wire.As(record, to)
+}
+
+// Stalls implements driver.Staller.
+func (r *receiver) Stalls(now time.Time) (times int64, complaints []string) {
+	return r.ledger.stalled(now)
 }
 
 // Uncommitted implements driver.Committer.
 func (r *receiver) Uncommitted() int64 {
 	if m := r.group.current(); m != nil {
-		return int64(r.ledger.uncommitted(m))
+		return int64(r.ledger.epochs.uncommitted(m.membership))
 	}
 	return 0
 }

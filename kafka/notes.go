@@ -12,7 +12,8 @@ import (
 type notes struct {
 	mu   sync.Mutex
 	all  []note
-	many int // this number of notes ends the wait of a poll; 0: notes do not end it
+	read []note // the memory of the notes that were taken last
+	many int    // this number of notes ends the wait of a poll; 0: notes do not end it
 }
 
 // note is a report about one delivery.
@@ -33,13 +34,12 @@ func (ns *notes) add(n note) (enough bool) {
 	return true
 }
 
-// take returns all notes, in the order of add, and uses the memory of into for the next ones.
-func (ns *notes) take(into []note) []note {
+// take returns all notes, in the order of add. They are valid until the next take.
+func (ns *notes) take() []note {
 	ns.mu.Lock()
 	defer ns.mu.Unlock()
-	all := ns.all
-	ns.all = into[:0]
-	return all
+	ns.all, ns.read = ns.read[:0], ns.all
+	return ns.read
 }
 
 // await sets how many notes end the wait of the next poll; 0: notes do not end it. enough: there are that many already.

@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -13,15 +14,15 @@ func TestNotesAreTakenInOrder(t *testing.T) {
 	for i := range uint64(5) {
 		ns.add(note{handle: driver.Handle{Seq: i}})
 	}
-	got := ns.take(nil)
+	got := slices.Clone(ns.take())
 	ns.add(note{handle: driver.Handle{Seq: 5}})
-	got = append(got, ns.take(nil)...)
+	got = append(got, ns.take()...)
 	for i := range got {
 		if got[i].handle.Seq != uint64(i) {
 			t.Errorf("note %d is of %d", i, got[i].handle.Seq)
 		}
 	}
-	if len(got) != 6 || len(ns.take(nil)) != 0 {
+	if len(got) != 6 || len(ns.take()) != 0 {
 		t.Errorf("%d notes, want each of the 6 once", len(got))
 	}
 }
@@ -49,19 +50,18 @@ func TestNotesEndAWaitOnce(t *testing.T) {
 // The core reports under a lock of its own. It never waits for a round of admission, even if its report ends the wait
 // of a poll.
 func TestTellingTakesNoLockOfARound(t *testing.T) {
-	l, e := newTestLedger(t, Options{})
-	r := &receiver{sub: l.sub, ledger: l}
+	l, e := newTestLedger(t)
 	m := l.at(t, e, delivered)
 	h := driver.Handle{Ref: m, Seq: m.use}
 	waiting, cancel := l.wakeup.begin(t.Context(), time.Hour)
 	defer cancel()
 	l.notes.await(2)
 	l.mu.Lock()
-	r.Started(h, 2)
+	l.started(h, 2)
 	if waiting.Err() != nil {
 		t.Error("the first note ends a wait that ends with two")
 	}
-	r.Finish(h)
+	l.done(h)
 	if waiting.Err() == nil {
 		t.Error("the second note does not end the wait")
 	}

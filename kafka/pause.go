@@ -76,7 +76,7 @@ func (p *pauses) set(ch driver.Channel, partitions []int32, on bool) {
 	p.paused[ch] = now
 	for r := range p.receivers {
 		if unordered(r.sub.from) == ch {
-			r.ledger.pause(now)
+			r.ledger.epochs.pause(now)
 		}
 	}
 }
@@ -89,7 +89,7 @@ func (p *pauses) add(r *receiver) {
 		p.receivers = map[*receiver]bool{}
 	}
 	p.receivers[r] = true
-	r.ledger.pause(p.paused[unordered(r.sub.from)])
+	r.ledger.epochs.pause(p.paused[unordered(r.sub.from)])
 }
 
 func (p *pauses) remove(r *receiver) {
@@ -102,12 +102,4 @@ func (p *pauses) remove(r *receiver) {
 func unordered(ch driver.Channel) driver.Channel {
 	ch.Ordered = false
 	return ch
-}
-
-// pause sets the partitions whose records are not admitted.
-func (l *ledger) pause(partitions map[int32]bool) {
-	l.mu.Lock()
-	l.paused = partitions
-	l.mu.Unlock()
-	l.wakeup.wake()
 }

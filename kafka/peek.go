@@ -152,7 +152,7 @@ func (p *peek) read(ctx context.Context) error {
 			g.read = g.low >= g.end || g.past != nil && (g.cut || len(g.found) >= p.most || g.from == g.low)
 			if !g.read {
 				g.from, g.found = from, nil
-				g.past = offsets.NewPast(g.was.Offset, g.was.Metadata, identity(p.topic.ID, n))
+				g.past = offsets.NewPast(g.was.Offset, g.was.Metadata, wire.Log(p.topic.ID, n))
 			}
 		}
 		if !p.unread() {
@@ -296,10 +296,9 @@ func (p *peek) peeked() []driver.Peeked {
 	all := []driver.Peeked{}
 	for _, s := range p.merged() {
 		at := wire.Partition{Topic: s.Topic, N: s.Partition}
-		m := &message{record: s.Record, epoch: &epoch{Source: driver.Source{Name: at.String()}, Partition: at}}
 		one := driver.Peeked{Raw: wire.Raw(s.Record)}
 		wire.Decode(s.Record, &one.Delivery)
-		p.sub.fill(m, &one.Delivery)
+		p.sub.fill(&one.Delivery, at.String(), s.Record, false)
 		p.b.point(&one.Delivery)
 		one.Delivery.Attempt = s.attempt
 		all = append(all, one)

@@ -7,15 +7,12 @@ import (
 
 // Raw implements driver.RawReader. A record in a tier is returned as its original was.
 func (r *receiver) Raw(h driver.Handle) driver.Raw {
-	l := r.ledger
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	m := h.Ref.(*message)
-	if m.use != h.Seq || m.record == nil {
+	switch record, tier := r.ledger.original(h); {
+	case record == nil:
 		return driver.Raw{} // it is settled
+	case tier:
+		return wire.Raw(wire.Original(record))
+	default:
+		return wire.Raw(record)
 	}
-	if m.epoch.stay == 0 {
-		return wire.Raw(m.record)
-	}
-	return wire.Raw(wire.Original(m.record))
 }

@@ -30,7 +30,7 @@ func (g *group) recall(ctx context.Context, begun []*epoch) {
 	}
 	known := g.recallOwn(ctx, begun)
 	for _, e := range begun {
-		g.ledger.recalled(e, known[e.N], ends[e.Partition])
+		g.ledger.epochs.recalled(e, known[e.N], ends[e.Partition])
 	}
 }
 
@@ -71,7 +71,7 @@ func (g *group) recallOwn(ctx context.Context, begun []*epoch) deadletter.Known 
 	from := map[int32]int64{}
 	for _, e := range begun {
 		end := log.End(e.N)
-		mark, reset := g.ledger.mark(e, end)
+		mark, reset := g.ledger.epochs.mark(e, end)
 		if before, ok := from[e.N]; !ok || mark < before {
 			from[e.N] = mark
 		}

@@ -13,14 +13,9 @@ import (
 	"github.com/godwitmq/godwit/kafka/internal/wire"
 )
 
-const (
-	// receiveMost is how many deliveries one Receive returns at most. So many make the cost of the call itself
-	// negligible, and a poll can begin before a large part of the places is free.
-	receiveMost = 2_000
-	// window is how many places the core should have: the messages of a busy key take many while they wait in its lane,
-	// and other keys need places beside them.
-	window = 16_384
-)
+// receiveMost is how many deliveries one Receive returns at most. So many make the cost of the call itself
+// negligible, and a poll can begin before a large part of the places is free.
+const receiveMost = 2_000
 
 // receiver receives from one channel, as a member of its group. The ledger decides, and the receiver carries it out.
 type receiver struct {
@@ -64,7 +59,7 @@ func newReceiver(
 ) (*receiver, error) {
 	r := &receiver{}
 	r.sub = subscribe(b, from, o, why, func() string { return r.group.log() })
-	r.ledger = newLedger(r.sub)
+	r.ledger = newLedger(r.sub.rules())
 	r.committer = newCommitter(r.sub, r.ledger)
 	r.group = newGroup(r.sub, r.ledger, r.committer)
 	if err := r.sub.start(ctx); err != nil {
@@ -136,7 +131,7 @@ func (r *receiver) poll(
 	if waiting != nil && errors.Is(waiting.Err(), context.DeadlineExceeded) && fetches.Empty() {
 		m.spare.drop()
 	}
-	in := l.bring(m, fetches, most)
+	in := l.bring(m.membership, fetches, most)
 	l.wakeup.done()
 	into, err := r.carryOut(ctx, in, into)
 	fetches.EachPartition(func(p kgo.FetchTopicPartition) {
@@ -159,11 +154,11 @@ func (r *receiver) carryOut(ctx context.Context, in *round, into []driver.Delive
 	for _, m := range in.out {
 		into = append(into, driver.Delivery{
 			Source: &m.epoch.Source, Handle: driver.Handle{Ref: m, Seq: m.use},
-			Attempt: m.attempt,
+			Attempt: m.attempt, FirstFailure: m.failed,
 		})
 		d := &into[len(into)-1]
 		texts.Decode(m.record, d)
-		r.sub.fill(m, d)
+		r.sub.fill(d, m.epoch.Name, m.record, m.epoch.stay > 0)
 		r.sub.b.point(d)
 	}
 	clear(in.out)
@@ -174,10 +169,10 @@ func (r *receiver) carryOut(ctx context.Context, in *round, into []driver.Delive
 }
 
 // Started notes the number of attempts of a record whose retry the core holds, so that a crash does not reset it.
-func (r *receiver) Started(h driver.Handle, attempt int32) { r.ledger.note(note{h, attempt}) }
+func (r *receiver) Started(h driver.Handle, attempt int32) { r.ledger.started(h, attempt) }
 
 // Finish settles a delivery as done, without waiting.
-func (r *receiver) Finish(h driver.Handle) { r.ledger.note(note{handle: h}) }
+func (r *receiver) Finish(h driver.Handle) { r.ledger.done(h) }
 
 // Close commits the finished records and leaves the group.
 func (r *receiver) Close(ctx context.Context) error {

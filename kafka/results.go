@@ -1,10 +1,17 @@
 package kafka
 
-import "github.com/twmb/franz-go/pkg/kgo"
+import (
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/godwitmq/godwit/driver"
+)
 
 // results are what waits for a transaction: the messages of handled records, and the copies of records that are retried
-// or rejected. Without transactions it stays empty. Guarded by ledger.mu.
+// or rejected. Without transactions it stays empty. Methods of other packages take the ledger's lock; the others are
+// called while it is held.
 type results struct {
+	l        *ledger
 	done     stage // the stage of a message that was handled
 	attached map[*message]attachment
 	queue    []*result // complete, in this order
@@ -26,21 +33,29 @@ type result struct {
 	answer  func(error) // of a copy; nil: the result of a handler. It returns at once
 }
 
-func newResults(transforms bool) results {
-	if !transforms {
-		return results{done: finished}
+func newResults(l *ledger) results {
+	if !l.rules.transforms {
+		return results{l: l, done: finished}
 	}
-	return results{done: publishing, attached: map[*message]attachment{}}
+	return results{l: l, done: publishing, attached: map[*message]attachment{}}
 }
 
-// attach adds records to a message that the core holds, instead of earlier ones. It returns the number of results.
-func (rs *results) attach(m *message, a attachment) int {
-	rs.detach(m)
-	if len(a.records) > 0 {
-		m.epoch.waitingB += a.bytes
-		rs.attached[m] = a
+// attach adds records to a delivery that the core holds, instead of earlier ones.
+func (rs *results) attach(h driver.Handle, records []*kgo.Record, bytes int) {
+	rs.l.mu.Lock()
+	defer rs.l.mu.Unlock()
+	m := rs.l.held(h)
+	if m == nil {
+		return
 	}
-	return len(rs.attached) + len(rs.queue)
+	rs.detach(m)
+	if len(records) > 0 {
+		m.epoch.waitingB += bytes
+		rs.attached[m] = attachment{records, bytes}
+	}
+	if len(rs.attached)+len(rs.queue) >= rs.l.rules.commit {
+		rs.l.enough.set()
+	}
 }
 
 // detach drops what is attached to a message.
@@ -68,6 +83,32 @@ func (rs *results) forget(e *epoch) {
 	}
 }
 
+// enqueue adds copies of messages, whose outcomes are answered one by one.
+func (rs *results) enqueue(ms []copied, records []*kgo.Record, answer func(i int, err error)) {
+	rs.l.mu.Lock()
+	defer rs.l.mu.Unlock()
+	for i := range ms {
+		rs.queue = append(rs.queue, &result{
+			m: ms[i].m, epoch: ms[i].m.epoch, records: records[i : i+1 : i+1],
+			answer: func(err error) { answer(i, err) },
+		})
+	}
+}
+
+// withdraw removes the copy of a message from the queue; false: it was taken.
+func (rs *results) withdraw(c copied) bool {
+	rs.l.mu.Lock()
+	defer rs.l.mu.Unlock()
+	for i, r := range rs.queue {
+		if r.m == c.m {
+			rs.queue = append(rs.queue[:i:i], rs.queue[i+1:]...)
+			rs.end(r)
+			return true
+		}
+	}
+	return false
+}
+
 const (
 	// resultsMost and resultBytesMost bound a transaction, so that it ends long before its timeout.
 	resultsMost     = 10_000
@@ -76,6 +117,9 @@ const (
 
 // take takes results for a transaction, at most so many. lost are those of epochs that have ended.
 func (rs *results) take(most int) (taken, lost []*result) {
+	rs.l.mu.Lock()
+	defer rs.l.mu.Unlock()
+	rs.l.read()
 	n, bytes := 0, 0
 	for n < len(rs.queue) && n < most && bytes < resultBytesMost {
 		r := rs.queue[n]
@@ -95,6 +139,69 @@ func (rs *results) take(most int) (taken, lost []*result) {
 	return taken, lost
 }
 
+// lose ends the results of epochs that have ended.
+func (rs *results) lose(batch []*result) (left, lost []*result) {
+	rs.l.mu.Lock()
+	defer rs.l.mu.Unlock()
+	for _, r := range batch {
+		if r.lost() {
+			rs.end(r)
+			lost = append(lost, r)
+		} else {
+			left = append(left, r)
+		}
+	}
+	return left, lost
+}
+
+// seal marks the messages of results as finished and, if c is not nil, adds all that is finished to the commit; false:
+// a partition was lost, so that its completions cannot be committed. The commit's generation is older than that.
+func (rs *results) seal(batch []*result, c *commitment) bool {
+	l := rs.l
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, r := range batch {
+		if r.lost() {
+			return false
+		}
+	}
+	for _, r := range batch {
+		if m := r.m; m != nil {
+			rs.finish(r)
+			l.move(m, finished)
+		}
+	}
+	if c != nil {
+		var es []*epoch
+		for _, e := range l.epochs.open {
+			es = append(es, e)
+		}
+		l.include(c, es)
+	}
+	return true
+}
+
+// drop ends results that are published, or refused.
+func (rs *results) drop(batch []*result) {
+	rs.l.mu.Lock()
+	for _, r := range batch {
+		rs.end(r)
+	}
+	rs.l.mu.Unlock()
+	rs.l.wakeup.wake() // records that had no room may be admitted
+}
+
+// isStored reports whether the broker has a commit, by its answer. Partitions that were lost since then do not count:
+// their next owner may have committed the same, and their results are dropped in any case.
+func (rs *results) isStored(c *commitment, resp *kmsg.OffsetFetchResponse) (bool, error) {
+	rs.l.mu.Lock()
+	defer rs.l.mu.Unlock()
+	return c.isStored(resp)
+}
+
+// waits reports whether the message of a copy is not finished.
+func (r *result) waits() bool { return r.m != nil }
+
 // lost reports whether the next owner of the partition computes the result again.
 func (r *result) lost() bool { return r.epoch.state == epochGone }
 
@@ -111,16 +218,4 @@ func (rs *results) end(r *result) {
 	rs.finish(r)
 	r.epoch.waitingB -= r.bytes
 	r.bytes = 0
-}
-
-// withdraw removes a result from the queue; false: it was taken.
-func (rs *results) withdraw(m *message) bool {
-	for i, r := range rs.queue {
-		if r.m == m {
-			rs.queue = append(rs.queue[:i:i], rs.queue[i+1:]...)
-			rs.end(r)
-			return true
-		}
-	}
-	return false
 }

@@ -34,7 +34,7 @@ func (in *round) room() int { return in.most - len(in.out) - len(in.move) }
 func (in *round) lift() {
 	l := in.l
 	for _, m := range l.lots.Lift(in.now, func(t parking.Tier) (int64, bool) {
-		e := l.epochs[wire.Partition{Topic: t.Topic, N: t.Partition}]
+		e := l.epochs.open[wire.Partition{Topic: t.Topic, N: t.Partition}]
 		if e == nil {
 			return 0, false
 		}
@@ -46,7 +46,7 @@ func (in *round) lift() {
 
 // returnLanes delivers the messages that were read again.
 func (in *round) returnLanes() {
-	for _, e := range in.l.epochs {
+	for _, e := range in.l.epochs.open {
 		for in.room() > 0 {
 			m := e.lanes.next()
 			if m == nil {
@@ -61,10 +61,10 @@ func (in *round) returnLanes() {
 func (in *round) admitBacklogs() {
 	in.survey()
 	admit := in.admit
-	if in.l.sub.marksEnds() {
+	if in.l.rules.marksEnds {
 		admit = in.admitOrSkip
 	}
-	in.change = in.l.intake.Share(backlogs(in.l.epochs), len(in.l.epochs), in.room, admit)
+	in.change = in.l.epochs.places.Share(in.l.epochs.backlogs(), len(in.l.epochs.open), in.room, admit)
 }
 
 // admitOrSkip is admit for a member that gets control records, too.
@@ -74,82 +74,138 @@ func (in *round) admitOrSkip(e *epoch, rec *kgo.Record) bool {
 	}
 	e.tracker.Skip(rec.Offset + 1)
 	e.next = max(e.next, rec.Offset+1)
-	in.l.sub.recycle(rec)
+	in.l.rules.recycle(rec)
 	return true
 }
 
 // survey counts the keys of strained partitions.
 func (in *round) survey() {
-	l := in.l
-	if !l.sub.blocks() {
+	if !in.l.rules.blocks {
 		return
 	}
-	room := l.sub.laneRoom(len(l.epochs))
-	for _, e := range l.epochs {
+	room := in.l.epochs.laneRoom()
+	for _, e := range in.l.epochs.open {
 		e.lanes.survey(&e.open, room, in.now)
 	}
 }
 
+// fate is what becomes of a polled record.
+type fate uint8
+
+const (
+	barred    fate = iota // no record of its partition is admitted now: by wish, until tiers are read, or for one key
+	crowded               // there is no room for it in this process, or in the partition's commit
+	passed                // the commit has it as finished
+	rejected              // it has a dead letter that counts
+	foreign               // it is not for this consumer
+	forgotten             // its lane is full and slow, and it is read again later
+	fresh                 // it becomes a message
+)
+
+// fates is what each fate means. A record that is not taken stays in its backlog.
+var fates = [...]struct {
+	taken  bool
+	passes bool // its slot in the tracker is finished at once
+	counts discard.Tally
+}{
+	barred:    {},
+	crowded:   {},
+	passed:    {taken: true, counts: discard.Tally{Finished: 1}},
+	rejected:  {taken: true, passes: true, counts: discard.Tally{Finished: 1}},
+	foreign:   {taken: true, passes: true, counts: discard.Tally{Filtered: 1}},
+	forgotten: {taken: true, passes: true},
+	fresh:     {taken: true},
+}
+
+// slot is what an admitted record gets.
+type slot struct {
+	seq     uint64
+	attempt int32
+	lane    *lane // nil: its partition is not strained
+}
+
 // admit returns false if there is no room for the record now.
 func (in *round) admit(e *epoch, rec *kgo.Record) bool {
-	l := in.l
-	home := e.stay == 0
-	if home && (l.paused[e.N] || l.lots.Barred(e.N)) || e.lanes.forgotten >= forgottenMost {
+	f, at := in.fate(e, rec)
+	means := &fates[f]
+	switch {
+	case f == fresh:
+		in.begin(e, rec, at)
+		return true
+	case f == crowded && e.stalled.IsZero():
+		e.stalled = in.now
+		in.l.stalls++
+	}
+	if !means.taken {
 		return false
 	}
-	if e.crowded() {
-		return in.stall(e)
+	if means.passes {
+		e.tracker.Finish(at.seq)
 	}
-	if rec.Offset < e.next && home {
+	in.passed.Finished += means.counts.Finished
+	in.passed.Filtered += means.counts.Filtered
+	in.l.rules.recycle(rec)
+	return true
+}
+
+// fate decides what becomes of a record, and takes its slot in the tracker.
+func (in *round) fate(e *epoch, rec *kgo.Record) (f fate, at slot) {
+	l, home := in.l, e.stay == 0
+	switch {
+	case home && (l.epochs.paused[e.N] || l.lots.Barred(e.N)), e.lanes.forgotten >= forgottenMost:
+		return barred, at
+	case e.crowded():
+		return crowded, at
+	case rec.Offset < e.next && home:
 		e.dead = nil // the log was truncated: another record has this offset now
 	}
-	seq, attempt, a := e.tracker.Admit(rec.Offset, rec.LeaderEpoch, rec.Key)
+	var a offsets.Admission
+	at.seq, at.attempt, a = e.tracker.Admit(rec.Offset, rec.LeaderEpoch, rec.Key)
 	for a == offsets.Full && e.lanes.setLongestAside() {
-		seq, attempt, a = e.tracker.Admit(rec.Offset, rec.LeaderEpoch, rec.Key)
+		at.seq, at.attempt, a = e.tracker.Admit(rec.Offset, rec.LeaderEpoch, rec.Key)
 	}
 	if a == offsets.Full {
-		return in.stall(e)
+		return crowded, at
 	}
 	e.next, e.stalled = rec.Offset+1, time.Time{}
 	if home && l.census.counts(len(rec.Key) > 0) {
-		in.keys = l.sub.inOrder() && l.sub.set.Ordering == OrderByKey
+		in.keys = l.rules.inOrder && !l.rules.byPartition && !l.rules.unordered
 	}
 	switch {
 	case a == offsets.Finished:
-		in.passed.Finished++
-	case l.deadLettered(e, rec):
-		in.passed.Finished++
-		e.tracker.Finish(seq)
-	case home && !wire.Matches(l.sub.o.Filter, rec), !home && !wire.IsFor(rec, l.sub.consumer):
-		in.passed.Filtered++
-		e.tracker.Finish(seq)
-	default:
-		ln := e.lanes.of(rec.Key)
-		if ln != nil && e.lanes.forgets(ln, rec.Offset, l.sub.laneRoom(len(l.epochs)), in.now) {
-			e.tracker.Finish(seq)
-			break
-		}
-		m := l.messages.take()
-		m.epoch, m.record, m.seq, m.attempt, m.stage, m.came = e, rec, seq, attempt, admitted, in.now
-		if !home || l.sub.set.Ordering == OrderNone {
-			m.due, _ = wire.Due(rec)
-		}
-		if !home {
-			m.attempt, m.failed = max(m.attempt, wire.Starts(rec)), wire.Failed(rec)
-		}
-		e.lanes.forgotten = 0
-		e.open.put(m)
-		e.lanes.join(m, ln)
-		switch {
-		case ln == nil || ln.returns == 0:
-			in.route(m)
-		case l.move(m, waiting):
-			e.lanes.hold(m)
-		}
-		return true
+		return passed, at
+	case l.epochs.deadLettered(e, rec):
+		return rejected, at
+	case home && !wire.Matches(l.rules.filter, rec), !home && !wire.IsFor(rec, l.rules.consumer):
+		return foreign, at
 	}
-	l.sub.recycle(rec)
-	return true
+	at.lane = e.lanes.of(rec.Key)
+	if at.lane != nil && e.lanes.forgets(at.lane, rec.Offset, l.epochs.laneRoom(), in.now) {
+		return forgotten, at
+	}
+	return fresh, at
+}
+
+// begin makes a record a message, and routes it.
+func (in *round) begin(e *epoch, rec *kgo.Record, at slot) {
+	l, home := in.l, e.stay == 0
+	m := l.messages.take()
+	m.epoch, m.record, m.seq, m.attempt, m.stage, m.came = e, rec, at.seq, at.attempt, admitted, in.now
+	if !home || l.rules.unordered {
+		m.due, _ = wire.Due(rec)
+	}
+	if !home {
+		m.attempt, m.failed = max(m.attempt, wire.Starts(rec)), wire.Failed(rec)
+	}
+	e.lanes.forgotten = 0
+	e.open.put(m)
+	e.lanes.join(m, at.lane)
+	switch {
+	case at.lane == nil || at.lane.returns == 0:
+		in.route(m)
+	case l.move(m, waiting):
+		e.lanes.hold(m)
+	}
 }
 
 // resume routes a message that has waited in this process.
@@ -162,7 +218,7 @@ func (in *round) resume(m *message) {
 // route decides where an admitted message goes.
 func (in *round) route(m *message) {
 	l := in.l
-	if l.sub.parks(m) && !in.enter(m) {
+	if l.rules.ordered(m.record) && !in.enter(m) {
 		return
 	}
 	home, wait := m.epoch.stay == 0, m.due.Sub(in.now)
@@ -170,7 +226,7 @@ func (in *round) route(m *message) {
 	case wait <= 0:
 		in.out = append(in.out, m)
 		l.move(m, delivered)
-	case home && !l.sub.moves():
+	case home && !l.rules.moves:
 		l.delay(m, m.due)
 	case home:
 		in.shift(m)

@@ -22,14 +22,15 @@ func dueIn(wait time.Duration) *kgo.Record {
 // An admitted record is delivered, waits in this process, moves to a tier, or is discarded.
 func TestTheRouteOfARecord(t *testing.T) {
 	inTier := func(wait time.Duration) *kgo.Record {
-		r := tierRecord(&Later{Record: ofKey(0), Due: time.Now().Add(wait), Attempt: 4})
+		r := wire.ForTier(ofKey(0), time.Now().Add(wait), 4, time.Time{})
 		r.Timestamp = time.Now()
 		return r
 	}
-	none, memory := Options{Ordering: OrderNone}, Options{Ordering: OrderNone, RetryQueue: &MemoryRetryQueue{}}
+	none := func(r *rules) { r.unordered, r.blocks, r.moves, r.retries = true, false, true, true }
+	memory := func(r *rules) { r.unordered, r.blocks, r.retries = true, false, true }
 	for _, c := range []struct {
 		name      string
-		o         Options
+		o         func(r *rules)
 		filter    driver.Filter
 		stay      time.Duration
 		record    *kgo.Record
@@ -47,13 +48,13 @@ func TestTheRouteOfARecord(t *testing.T) {
 		},
 		{
 			name: "in a tier, not selected", stay: time.Minute, filter: driver.Filter{Exact: []string{"A"}},
-			record: inTier(0), out: 1,
+			record: inTier(-time.Second), out: 1,
 		},
 		{name: "in a tier, due later", stay: time.Minute, record: inTier(time.Second), delays: 1},
 		{name: "in a tier, beyond its time", stay: -time.Minute, record: inTier(time.Hour), move: 1},
 	} {
 		l, e := newTestLedger(t, c.o)
-		l.sub.o.Filter, e.stay = c.filter, c.stay
+		l.rules.filter, e.stay = c.filter, c.stay
 		if c.stay < 0 { // the record has been in the tier for longer than the tier's time
 			e.stay, c.record.Timestamp = -c.stay, time.Now().Add(2*c.stay)
 		}
@@ -78,7 +79,7 @@ func TestTheRouteOfARecord(t *testing.T) {
 
 // A record that a commit has as finished, or that has a dead letter, is not delivered again.
 func TestFinishedRecordsAreDiscarded(t *testing.T) {
-	l, e := newTestLedger(t, Options{})
+	l, e := newTestLedger(t)
 	e.dead = map[int64]int64{1: 50}
 	e.tracker.Mark(40)
 	in := l.begin(10)

@@ -13,33 +13,32 @@ import (
 
 // Each action has one effect on a delivered message: the next stage, a copy to publish, or an error for its entry.
 func TestTheEffectOfEachAction(t *testing.T) {
-	tiered := Options{Retries: RetryAlone}
+	tiered := func(r *rules) { r.retries, r.moves = true, true }
 	for _, c := range []struct {
 		name          string
-		o             Options
+		o             func(r *rules)
 		action        driver.Action
-		tiersOnly     bool
 		want          stage
 		retry, reject int
 		says          string
 	}{
 		{name: "done", action: driver.Done, want: finished},
 		{name: "release", action: driver.Release, want: delivered},
-		{name: "release beside a share group", action: driver.Release, tiersOnly: true, want: delayed},
+		{
+			name: "release beside a share group", o: func(r *rules) { r.releases = true }, action: driver.Release,
+			want: delayed,
+		},
 		{name: "retry", o: tiered, action: driver.Retry, want: retrying, retry: 1},
 		{name: "retry that the core holds", action: driver.Retry, want: delivered, says: "RetryBlock"},
 		{name: "reject", action: driver.Reject, want: rejecting, reject: 1},
 		{name: "unknown", action: 77, want: delivered, says: "77"},
 	} {
 		l, e := newTestLedger(t, c.o)
-		l.sub.tiersOnly = c.tiersOnly
-		r := &receiver{sub: l.sub, ledger: l}
 		m := l.at(t, e, delivered)
-		errs := map[int]error{}
-		retry, reject := r.claim([]driver.Settlement{{
+		retry, reject, errs := l.settle([]driver.Settlement{{
 			Handle: driver.Handle{Ref: m, Seq: m.use},
 			Action: c.action,
-		}}, errs)
+		}})
 		got := m.stage
 		if e.tracker.Unfinished() == 0 { // the message's memory is blank
 			got = finished
@@ -55,10 +54,9 @@ func TestTheEffectOfEachAction(t *testing.T) {
 
 // On a channel of dead letters there is nowhere to reject to.
 func TestDeadLettersCannotBeRejected(t *testing.T) {
-	l, e := newTestLedger(t, Options{})
-	l.sub.dead = nil
-	r, m, errs := &receiver{sub: l.sub, ledger: l}, l.at(t, e, delivered), map[int]error{}
-	r.claim([]driver.Settlement{{Handle: driver.Handle{Ref: m, Seq: m.use}, Action: driver.Reject}}, errs)
+	l, e := newTestLedger(t, func(r *rules) { r.rejects = false })
+	m := l.at(t, e, delivered)
+	_, _, errs := l.settle([]driver.Settlement{{Handle: driver.Handle{Ref: m, Seq: m.use}, Action: driver.Reject}})
 	if errs[0] == nil || driver.ClassOf(errs[0]) != driver.Permanent || m.stage != delivered {
 		t.Errorf("the message is %s, error %v", m.stage, errs[0])
 	}
@@ -67,9 +65,9 @@ func TestDeadLettersCannotBeRejected(t *testing.T) {
 // The dead letter of a record in a tier is that of its original: with its position, and without the tier's headers. The
 // record itself does not change.
 func TestTheOriginalOfARecord(t *testing.T) {
-	r := tierRecord(&Later{Record: &kgo.Record{
+	r := wire.ForTier(&kgo.Record{
 		Topic: "orders", Partition: 1, Offset: 7, Headers: []kgo.RecordHeader{{Key: "own"}},
-	}})
+	}, time.Time{}, 0, time.Time{})
 	r.Topic, r.Offset = "orders.orders.retry.5s", 99
 	got := original(&message{epoch: &epoch{stay: time.Second}, record: r})
 	if got.Topic != "orders" || got.Partition != 1 || got.Offset != 7 {

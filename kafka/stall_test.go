@@ -11,8 +11,7 @@ import (
 // A partition that admits no record counts once until it admits one again. It is reported after StallLasts, with the
 // record that it waits for.
 func TestStallsAreCountedOnce(t *testing.T) {
-	l, e := newTestLedger(t, Options{})
-	r := &receiver{sub: l.sub, ledger: l}
+	l, e := newTestLedger(t)
 	l.at(t, e, delivered)
 	in := l.begin(10)
 	begun := in.now
@@ -23,10 +22,10 @@ func TestStallsAreCountedOnce(t *testing.T) {
 			t.Fatal("a record is admitted beyond the room for waiting ones")
 		}
 	}
-	if times, texts := r.Stalls(begun.Add(driver.StallLasts - time.Second)); times != 1 || len(texts) > 0 {
+	if times, texts := l.stalled(begun.Add(driver.StallLasts - time.Second)); times != 1 || len(texts) > 0 {
 		t.Errorf("before StallLasts: %d stalls, reported %q", times, texts)
 	}
-	_, texts := r.Stalls(begun.Add(driver.StallLasts + time.Second))
+	_, texts := l.stalled(begun.Add(driver.StallLasts + time.Second))
 	if len(texts) != 1 || !strings.Contains(texts[0], "10000 records") || !strings.Contains(texts[0], "offset 0") {
 		t.Errorf("after StallLasts the report is %q", texts)
 	}
@@ -34,7 +33,7 @@ func TestStallsAreCountedOnce(t *testing.T) {
 	if in = l.begin(10); !in.admit(e, ofKey(e.next+1)) {
 		t.Fatal("the record is not admitted although there is room")
 	}
-	if _, texts = r.Stalls(begun.Add(time.Hour)); len(texts) > 0 {
+	if _, texts = l.stalled(begun.Add(time.Hour)); len(texts) > 0 {
 		t.Errorf("after an admission the report is %q", texts)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/godwitmq/godwit/internal/backoff"
 	"github.com/godwitmq/godwit/internal/offsets"
 	"github.com/godwitmq/godwit/kafka/internal/failure"
+	"github.com/godwitmq/godwit/kafka/internal/wire"
 )
 
 // Start is where a group begins in the partitions of its channel's topic for which it has no commit. The first consumer
@@ -110,7 +111,7 @@ func (s *subscription) tryStart(ctx context.Context) (again bool, err error) {
 	}
 	var os kadm.Offsets
 	for _, one := range plan {
-		c := offsets.Beginning(one.To, identity(t.ID, one.Partition))
+		c := offsets.Beginning(one.To, wire.Log(t.ID, one.Partition))
 		os.Add(kadm.Offset{
 			Topic: t.Name, Partition: one.Partition, At: c.Offset, LeaderEpoch: c.Epoch, Metadata: c.Metadata,
 		})
@@ -144,7 +145,7 @@ func (r *rewind) uncommitted(ctx context.Context) (missing []int32, begun bool, 
 			return nil, false, fmt.Errorf("ask what group %s has committed: %w", r.group, failure.Classify(c.Err))
 		case !ok || c.At < 0:
 			missing = append(missing, n)
-		case offsets.Genuine(c.At, c.Metadata, identity(r.topic.ID, n)):
+		case offsets.Genuine(c.At, c.Metadata, wire.Log(r.topic.ID, n)):
 			begun = true
 		}
 	}

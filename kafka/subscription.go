@@ -87,27 +87,22 @@ func (s *subscription) commitInterval() time.Duration {
 	return cmp.Or(s.b.o.CommitInterval, commitInterval)
 }
 
+// rules are what the ledger needs to know.
+func (s *subscription) rules() rules {
+	park, byPartition := s.set.Retries == RetryPark, s.set.Ordering == OrderByPartition
+	return rules{
+		channel: s.from.String(), topic: s.topic, consumer: s.consumer, stays: s.tiers, filter: s.o.Filter,
+		byPartition: byPartition, unordered: s.set.Ordering == OrderNone, inOrder: s.inOrder(),
+		parks: park, marksEnds: park && len(s.tiers) > 0, moves: s.retry != nil && s.retry.Durable(),
+		blocks:   s.set.Retries == RetryBlock && s.set.Ordering == OrderByKey && !s.tiersOnly,
+		releases: s.tiersOnly, retries: s.retry != nil, rejects: s.dead != nil,
+		transforms: s.transforms, recycles: s.b.reuses,
+		places: s.places(), bytes: s.o.Bytes, commit: s.commitRecords(),
+	}
+}
+
 // inOrder reports whether records without a key are in order among each other.
 func (s *subscription) inOrder() bool { return s.from.Ordered && s.set.NullKeys != NullKeysSpread }
-
-// parks reports whether later messages of the key wait while a message waits in a tier. On a channel that is not
-// ordered, a message without a key has no order.
-func (s *subscription) parks(m *message) bool {
-	return s.set.Retries == RetryPark && (len(m.record.Key) > 0 || s.inOrder() || s.set.Ordering == OrderByPartition)
-}
-
-// marksEnds reports whether the member needs to know when a partition is read up to its end, which may be a control
-// record: until a tier is read, the first record of a key is not known.
-func (s *subscription) marksEnds() bool { return s.set.Retries == RetryPark && len(s.tiers) > 0 }
-
-// blocks reports whether later messages of a key wait in this process while a message of the key is retried, or is
-// slow.
-func (s *subscription) blocks() bool {
-	return s.set.Retries == RetryBlock && s.set.Ordering == OrderByKey && !s.tiersOnly
-}
-
-// moves reports whether records that are not due wait in a tier. If not, they wait in this process.
-func (s *subscription) moves() bool { return s.retry != nil && s.retry.Durable() }
 
 // copies are the topics, apart from the tiers, to which records of this channel are copied.
 func (s *subscription) copies() []string {
@@ -143,34 +138,26 @@ func (s *subscription) limits() driver.ReceiveLimits {
 	return lim
 }
 
-// fill sets the delivery's lane, and the position of its original.
-func (s *subscription) fill(m *message, d *driver.Delivery) {
+// fill sets the delivery's lane, and the position of its original. source is the name of its source.
+func (s *subscription) fill(d *driver.Delivery, source string, r *kgo.Record, tier bool) {
 	switch s.set.Ordering {
 	case OrderByPartition:
-		d.OrderKey = m.epoch.Name
+		d.OrderKey = source
 	case OrderNone:
 		d.OrderKey, d.Tenant = "", d.OrderKey
 	}
 	if d.OrderKey == "" && s.from.Ordered && !s.inOrder() {
 		d.OrderKey = d.ID // a lane of its own
 	}
-	d.FirstFailure = m.failed
-	if m.epoch.stay > 0 {
-		if home, ok := wire.HomeOf(m.record); ok {
-			d.ID, d.SentAt = home.String(), wire.SentAt(m.record)
+	if tier {
+		if home, ok := wire.HomeOf(r); ok {
+			d.ID, d.SentAt = home.String(), wire.SentAt(r)
 		}
 	}
 	if s.from.DeadLetter {
-		d.Origin = deadletter.OriginOf(s.b.names, s.from, m.record)
-		if at, ok := deadletter.SentAt(m.record); ok {
+		d.Origin = deadletter.OriginOf(s.b.names, s.from, r)
+		if at, ok := deadletter.SentAt(r); ok {
 			d.SentAt = at
 		}
-	}
-}
-
-// recycle returns the memory of a record that nothing refers to any more.
-func (s *subscription) recycle(r *kgo.Record) {
-	if s.b.reuses {
-		r.Recycle()
 	}
 }

@@ -65,10 +65,11 @@ func TestParkedChannels(t *testing.T) {
 	} {
 		from := driver.Channel{Queue: "orders", Ordered: c.ordered}
 		s := subscribe(newTestBackend(t, c.o), from, driver.ReceiverOptions{}, toHandle, nil)
-		if got := s.parks(&message{record: &kgo.Record{Key: []byte(c.key)}}); got != c.parks {
+		r := s.rules()
+		if got := r.ordered(&kgo.Record{Key: []byte(c.key)}); got != c.parks {
 			t.Errorf("%+v, key %q: parks is %v, want %v", c.o, c.key, got, c.parks)
 		}
-		if got, want := s.blocks(), c.o.Retries == 0; got != want {
+		if got, want := r.blocks, c.o.Retries == 0; got != want {
 			t.Errorf("%+v: blocks is %v, want %v", c.o, got, want)
 		}
 	}
@@ -84,9 +85,8 @@ func TestTheLaneOfADelivery(t *testing.T) {
 		for stay, id := range map[time.Duration]string{0: "here", time.Minute: "orders/0/7"} {
 			s := subscribe(newTestBackend(t, Options{Ordering: ordering}), driver.Channel{Queue: "orders"},
 				driver.ReceiverOptions{}, toHandle, nil)
-			e := &epoch{Source: driver.Source{Name: "orders-3"}, stay: stay}
 			got := driver.Delivery{ID: "here", OrderKey: "k"}
-			s.fill(&message{epoch: e, record: r}, &got)
+			s.fill(&got, "orders-3", r, stay > 0)
 			if got.OrderKey != want.OrderKey || got.Tenant != want.Tenant || got.ID != id {
 				t.Errorf("ordering %d, tier %v: the delivery is %+v", ordering, stay, got)
 			}

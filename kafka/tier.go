@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -37,7 +36,7 @@ func (q *tierQueue) copies(ctx context.Context, rs []Later) ([]*kgo.Record, erro
 	now := time.Now()
 	copies := make([]*kgo.Record, len(rs))
 	for i := range rs {
-		copies[i] = tierRecord(&rs[i])
+		copies[i] = wire.ForTier(rs[i].Record, rs[i].Due, rs[i].Attempt, rs[i].FirstFailure)
 		wire.SetHeader(copies[i], wire.GroupHeader, q.consumer)
 		copies[i].Topic = q.b.names.Tier(q.ch, q.fitting(rs[i].Due.Sub(now)))
 	}
@@ -94,20 +93,4 @@ func (q *tierQueue) fitting(wait time.Duration) time.Duration {
 		}
 	}
 	return q.tiers[len(q.tiers)-1]
-}
-
-// tierRecord is the copy of a record in a tier. Its headers have the due time, the number of starts, the position of
-// the original, when it was sent, and the time of its first failure.
-func tierRecord(l *Later) *kgo.Record {
-	r := &kgo.Record{Key: l.Record.Key, Value: l.Record.Value, Headers: l.Record.Headers}
-	where := wire.HomeOrHere(l.Record)
-	r.Partition = where.N
-	wire.SetHeader(r, wire.DueHeader, strconv.FormatInt(l.Due.Add(time.Millisecond-1).UnixMilli(), 10))
-	wire.SetHeader(r, wire.AttemptHeader, strconv.Itoa(int(l.Attempt)))
-	wire.SetHeader(r, wire.HomeHeader, where.String())
-	wire.SetTime(r, wire.SentHeader, wire.SentAt(l.Record))
-	if !l.FirstFailure.IsZero() {
-		wire.SetTime(r, wire.FailedHeader, l.FirstFailure)
-	}
-	return r
 }

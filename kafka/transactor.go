@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -16,7 +18,6 @@ import (
 	"github.com/godwitmq/godwit/internal/backoff"
 	"github.com/godwitmq/godwit/kafka/internal/client"
 	"github.com/godwitmq/godwit/kafka/internal/failure"
-	"github.com/godwitmq/godwit/kafka/internal/wire"
 )
 
 const (
@@ -77,10 +78,7 @@ func (t *transactor) abort(ctx context.Context) error {
 
 // take adds complete results to the batch, at most so many; false: there are none.
 func (t *transactor) take(most int) bool {
-	t.ledger.mu.Lock()
-	t.ledger.read()
 	taken, lost := t.ledger.results.take(most)
-	t.ledger.mu.Unlock()
 	t.batch = append(t.batch, taken...)
 	answer(lost, driver.ErrLost)
 	return len(taken) > 0
@@ -114,7 +112,7 @@ func (t *transactor) transact(ctx context.Context, m *member) error {
 	}
 	if !t.publishes() {
 		// The completions are committed without a transaction, by the caller.
-		if t.seal(newCommitment(m)) {
+		if t.ledger.results.seal(t.batch, nil) {
 			t.end()
 		}
 		return nil
@@ -128,11 +126,11 @@ func (t *transactor) transact(ctx context.Context, m *member) error {
 	if err := t.publish(ctx); err != nil {
 		return err
 	}
-	what := newCommitment(m)
+	what := m.commitment()
 	if what.generation < 0 {
 		return errNoMember
 	}
-	if !t.seal(what) {
+	if !t.ledger.results.seal(t.batch, what) {
 		return errEpochEnded
 	}
 	if err := t.commitOffsets(ctx, m, what); err != nil {
@@ -155,18 +153,8 @@ var (
 
 // lose drops the results of epochs that have ended.
 func (t *transactor) lose() {
-	t.ledger.mu.Lock()
-	var kept, lost []*result
-	for _, r := range t.batch {
-		if r.lost() {
-			t.ledger.results.end(r)
-			lost = append(lost, r)
-		} else {
-			kept = append(kept, r)
-		}
-	}
-	t.ledger.mu.Unlock()
-	t.batch = kept
+	left, lost := t.ledger.results.lose(t.batch)
+	t.batch = left
 	answer(lost, driver.ErrLost)
 }
 
@@ -200,23 +188,23 @@ func (t *transactor) open(ctx context.Context) error {
 // publish publishes the messages of the batch. Copies that are refused permanently leave it, and their callers get the
 // errors.
 func (t *transactor) publish(ctx context.Context) error {
-	var records []*kgo.Record
+	var copies []*kgo.Record
 	var of []*result
 	for _, r := range t.batch {
 		for _, one := range r.records {
 			c := *one // the client writes to the record, and it may be published again
-			records, of = append(records, &c), append(of, r)
+			copies, of = append(copies, &c), append(of, r)
 		}
 	}
 	p := &producer{client: t.client, log: t.sub.b.log}
 	failed := map[*result]error{}
 	var first error
-	for i, err := range p.produceOnce(ctx, records) {
+	for i, err := range p.produceOnce(ctx, copies) {
 		if err == nil {
 			continue
 		}
 		// The other records of the transaction fail because one of them has.
-		err = fmt.Errorf("publish to topic %s: %w", records[i].Topic, failure.Classify(err))
+		err = fmt.Errorf("publish to topic %s: %w", copies[i].Topic, failure.Classify(err))
 		if failed[of[i]] = err; first == nil || driver.ClassOf(first).Passing() && !driver.ClassOf(err).Passing() {
 			first = err
 		}
@@ -225,7 +213,7 @@ func (t *transactor) publish(ctx context.Context) error {
 		t.refuse(ctx, failed)
 		return first
 	}
-	return known(ctx, t.client, records)
+	return known(ctx, t.client, copies)
 }
 
 // known waits until a client knows the partitions that it has sent records to. franz-go 1.22 stores the partitions of a
@@ -252,7 +240,7 @@ func (t *transactor) refuse(ctx context.Context, failed map[*result]error) {
 	for _, r := range t.batch {
 		err := failed[r]
 		again := driver.ClassOf(err).Passing() || ours && driver.ClassOf(err) == driver.NotFound
-		if err == nil || again || r.answer == nil || r.m == nil {
+		if err == nil || again || r.answer == nil || !r.waits() {
 			if err != nil && ours && r.answer != nil && driver.ClassOf(err) == driver.NotFound {
 				_ = t.sub.b.Ensure(ctx, spec) // its error is that of the next transaction
 				ours = false                  // once
@@ -263,61 +251,23 @@ func (t *transactor) refuse(ctx context.Context, failed map[*result]error) {
 		refused = append(refused, r)
 	}
 	t.batch = kept
-	t.ledger.mu.Lock()
-	for _, r := range refused {
-		t.ledger.results.end(r)
-	}
-	t.ledger.mu.Unlock()
+	t.ledger.results.drop(refused)
 	for _, r := range refused {
 		r.answer(failed[r])
 	}
 }
 
-// seal marks the messages of the batch as finished, and adds all that is finished to what is committed; false: a
-// partition was lost, so that its completions cannot be committed. The commit's generation is older than that.
-func (t *transactor) seal(what *commitment) bool {
-	l := t.ledger
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, r := range t.batch {
-		if r.lost() {
-			return false
-		}
-	}
-	var es []*epoch
-	for _, e := range l.epochs {
-		es = append(es, e)
-	}
-	for _, r := range t.batch {
-		if m := r.m; m != nil {
-			l.results.finish(r)
-			l.move(m, finished)
-		}
-	}
-	if t.publishes() {
-		l.include(what, es)
-	}
-	return true
-}
-
 // committed is called when a transaction was committed.
 func (t *transactor) committed(what *commitment) {
-	for _, x := range what.parts {
-		t.ledger.answered(x, false)
-	}
+	t.ledger.answered(false, slices.Collect(maps.Values(what.parts))...)
 	t.end()
 }
 
 // end ends the results of the batch.
 func (t *transactor) end() {
-	t.ledger.mu.Lock()
-	for _, r := range t.batch {
-		t.ledger.results.end(r)
-	}
-	t.ledger.mu.Unlock()
+	t.ledger.results.drop(t.batch)
 	answer(t.batch, nil)
 	t.batch = nil
-	t.ledger.wakeup.wake() // records that had no room may be admitted
 }
 
 // commitOffsets adds the group's offsets to the transaction.
@@ -327,7 +277,7 @@ func (t *transactor) commitOffsets(ctx context.Context, m *member, what *commitm
 		if err != nil {
 			return err
 		}
-		resp, err := what.inTransaction(m, t.id, id, epoch).RequestWith(ctx, t.client)
+		resp, err := what.inTransaction(t.id, id, epoch).RequestWith(ctx, t.client)
 		if err != nil {
 			return fmt.Errorf("add the offsets: %w", err)
 		}
@@ -362,13 +312,11 @@ func (t *transactor) resolve(ctx context.Context, m *member, what *commitment) (
 		return false, err
 	}
 	for {
-		resp, err := what.question(m).RequestWith(ctx, t.client)
+		resp, err := what.question(m.membership).RequestWith(ctx, t.client)
 		if err != nil {
 			return false, fmt.Errorf("ask for the outcome of a transaction: %w", err)
 		}
-		t.ledger.mu.Lock()
-		committed, err = what.isStored(resp)
-		t.ledger.mu.Unlock()
+		committed, err = t.ledger.results.isStored(what, resp)
 		if !errors.Is(err, kerr.UnstableOffsetCommit) || failure.Over(ctx) {
 			return committed, err
 		}
@@ -394,63 +342,4 @@ func (t *transactor) close(ctx context.Context) {
 		_ = c.Close(ctx)
 	}
 	t.closing.Wait()
-}
-
-// inTransaction is the commit's request as a part of a transaction.
-func (c *commitment) inTransaction(m *member, txn string, producer int64, epoch int16) *kmsg.TxnOffsetCommitRequest {
-	req := kmsg.NewPtrTxnOffsetCommitRequest()
-	req.TransactionalID, req.ProducerID, req.ProducerEpoch = txn, producer, epoch
-	req.Group, req.MemberID, req.Generation, req.InstanceID = m.g.sub.group, c.member, c.generation, m.instance()
-	for topic, ps := range c.offsets {
-		t := kmsg.NewTxnOffsetCommitRequestTopic()
-		t.Topic, t.TopicID = topic, m.topics[topic]
-		for n, o := range ps {
-			p := kmsg.NewTxnOffsetCommitRequestTopicPartition()
-			x := c.parts[wire.Partition{Topic: topic, N: n}]
-			p.Partition, p.Offset, p.LeaderEpoch, p.Metadata = n, o.Offset, o.Epoch, &x.c.Metadata
-			t.Partitions = append(t.Partitions, p)
-		}
-		req.Topics = append(req.Topics, t)
-	}
-	return req
-}
-
-// question asks for the group's offsets of the commit's partitions, when no transaction is pending on them.
-func (c *commitment) question(m *member) *kmsg.OffsetFetchRequest {
-	req := kmsg.NewPtrOffsetFetchRequest()
-	req.RequireStable = true
-	g := kmsg.NewOffsetFetchRequestGroup()
-	g.Group = m.g.sub.group
-	for topic, ps := range c.offsets {
-		t := kmsg.NewOffsetFetchRequestGroupTopic()
-		t.Topic, t.TopicID = topic, m.topics[topic]
-		for n := range ps {
-			t.Partitions = append(t.Partitions, n)
-		}
-		g.Topics = append(g.Topics, t)
-	}
-	req.Groups = append(req.Groups, g)
-	c.names = m.name
-	return req
-}
-
-// isStored reports whether the broker has this commit. Partitions that were lost since then do not count: their next
-// owner may have committed the same, and their results are dropped in any case. The caller holds ledger.mu.
-func (c *commitment) isStored(resp *kmsg.OffsetFetchResponse) (stored bool, err error) {
-	for _, g := range resp.Groups {
-		if err := kerr.ErrorForCode(g.ErrorCode); err != nil {
-			return false, err
-		}
-		for _, t := range g.Topics {
-			for _, p := range t.Partitions {
-				if err := kerr.ErrorForCode(p.ErrorCode); err != nil {
-					return false, err
-				}
-				x, ok := c.parts[wire.Partition{Topic: c.names(t.Topic, t.TopicID), N: p.Partition}]
-				ok = ok && x.e.state != epochGone
-				stored = stored || ok && p.Metadata != nil && x.c.Offset == p.Offset && x.c.Metadata == *p.Metadata
-			}
-		}
-	}
-	return stored, nil
 }

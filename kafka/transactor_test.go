@@ -24,7 +24,7 @@ func TestOutcomeOfATransaction(t *testing.T) {
 		"aborted, and the same again": {map[int32]int64{lost: 10, kept: 5}, false},
 	} {
 		id := kadm.TopicID{1}
-		what, _ := newTestCommitment(t, id)
+		what := newTestCommitment(t, id)
 		gone, open := &epoch{state: epochGone}, &epoch{state: epochOpen}
 		what.parts[wire.Partition{Topic: "orders", N: lost}] = partitionCommit{e: gone, c: offsets.Commit{Offset: 10}}
 		what.parts[wire.Partition{Topic: "orders", N: kept}] = partitionCommit{e: open, c: offsets.Commit{Offset: 20}}

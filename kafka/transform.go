@@ -107,19 +107,10 @@ func retryInTransaction(try int) time.Duration {
 
 // Attach adds the results of a delivery.
 func (r *transformer) Attach(h driver.Handle, messages []driver.Prepared) {
-	a := attachment{records: make([]*kgo.Record, len(messages))}
+	wires, bytes := make([]*kgo.Record, len(messages)), 0
 	for i := range messages {
-		a.records[i] = messages[i].Wire.(*kgo.Record)
-		a.bytes += wire.Size(a.records[i])
+		wires[i] = messages[i].Wire.(*kgo.Record)
+		bytes += wire.Size(wires[i])
 	}
-	l := r.ledger
-	l.mu.Lock()
-	m, many := l.held(h), 0
-	if m != nil {
-		many = l.results.attach(m, a)
-	}
-	l.mu.Unlock()
-	if many >= r.sub.commitRecords() {
-		l.commitSoon()
-	}
+	r.ledger.results.attach(h, wires, bytes)
 }

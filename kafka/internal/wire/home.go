@@ -126,3 +126,6 @@ func Starts(r *kgo.Record) int32 {
 	}
 	return int32(n)
 }
+
+// Log identifies the log of a partition, by the id of its topic: it differs when the topic was created again.
+func Log(topic fmt.Stringer, n int32) string { return fmt.Sprintf("%s-%d", topic, n) }

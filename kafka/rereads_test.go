@@ -20,23 +20,23 @@ func TestAKeyThatGoesOnIsReadAgain(t *testing.T) {
 			h.read(44_000)
 			end = h.e.next
 		}
-		e, from, ok := h.rereader().lacking()
+		e, from, ok := h.l.rereads.lacking()
 		for o := from; ok && o < end+100; {
 			var rs []*kgo.Record
 			for range 500 { // reads beyond the member's own position
 				rs = append(rs, h.record(o))
 				o++
 			}
-			if !h.rereader().readmit(e, rs) {
+			if !h.l.rereads.readmit(e, rs) {
 				break
 			}
 		}
-		h.take(h.l.begin(receiveMost))
+		h.take(h.l.begin(roundMost))
 	}
 	if len(h.held) > 0 || h.e.tracker.First() != end {
 		t.Errorf("%d messages are delivered, and the commit is at %d, want %d", len(h.held), h.e.tracker.First(), end)
 	}
-	h.l.begin(receiveMost).survey()
+	h.l.begin(roundMost).survey()
 	if h.e.lanes.byHash != nil || h.e.open.first != nil {
 		t.Errorf("%d lanes are left", len(h.e.lanes.byHash))
 	}
@@ -49,13 +49,13 @@ func TestWhatWaitsMayBeDeleted(t *testing.T) {
 	for len(h.held) > 0 {
 		h.finish(h.held[0].record.Offset)
 	}
-	if _, _, ok := h.rereader().lacking(); !ok {
+	if _, _, ok := h.l.rereads.lacking(); !ok {
 		t.Fatal("no record is forgotten")
 	}
-	if n := h.rereader().startsAt(h.e, h.e.next-1); n != 0 {
+	if n := h.l.rereads.startsAt(h.e, h.e.next-1); n != 0 {
 		t.Errorf("%d lanes lose records that may still exist", n)
 	}
-	if n := h.rereader().startsAt(h.e, h.e.next); n != 1 || h.e.tracker.First() != h.e.next {
+	if n := h.l.rereads.startsAt(h.e, h.e.next); n != 1 || h.e.tracker.First() != h.e.next {
 		t.Errorf("%d lanes lose records, and the commit is at %d", n, h.e.tracker.First())
 	}
 }

@@ -17,9 +17,9 @@ const (
 	recordsTried = 4
 )
 
-// records keeps the memory of records, so that the client reads the next batches into it ([kgo.PoolRecords]). A record
-// has 160 bytes full of pointers: collecting it as garbage costs more than its content.
-type records struct {
+// recordPool keeps the memory of records, so that the client reads the next batches into it ([kgo.PoolRecords]). A
+// record has 160 bytes full of pointers: collecting it as garbage costs more than its content.
+type recordPool struct {
 	mu   sync.Mutex
 	idle [][]kgo.Record
 	kept int // records in idle
@@ -39,7 +39,7 @@ func reusable(c *kgo.Client) bool {
 }
 
 // GetRecords returns memory for n records, or nil.
-func (rs *records) GetRecords(n int) []kgo.Record {
+func (rs *recordPool) GetRecords(n int) []kgo.Record {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	last := len(rs.idle) - 1
@@ -55,7 +55,7 @@ func (rs *records) GetRecords(n int) []kgo.Record {
 }
 
 // PutRecords keeps the memory of a batch of zero records.
-func (rs *records) PutRecords(batch []kgo.Record) {
+func (rs *recordPool) PutRecords(batch []kgo.Record) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	if n := cap(batch); n >= recordsLeast && rs.kept+n <= recordsKept {
@@ -65,7 +65,7 @@ func (rs *records) PutRecords(batch []kgo.Record) {
 }
 
 // drop releases the kept memory: it is called when the channel is idle.
-func (rs *records) drop() {
+func (rs *recordPool) drop() {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	rs.idle, rs.kept = nil, 0

@@ -19,7 +19,7 @@ func TestRecordsAreUsedAgainWhereTheyAreOurs(t *testing.T) {
 	}{
 		"no options": {nil, true}, "a hook that sees none": {[]kgo.Opt{kgo.WithHooks(counter{})}, true},
 		"a hook that sees them": {[]kgo.Opt{kgo.WithHooks(counter{}, watcher{})}, false},
-		"a pool":                {[]kgo.Opt{kgo.WithPools(new(records))}, false},
+		"a pool":                {[]kgo.Opt{kgo.WithPools(new(recordPool))}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, err := Open(t.Context(), &Options{Client: c.opts})
@@ -35,7 +35,7 @@ func TestRecordsAreUsedAgainWhereTheyAreOurs(t *testing.T) {
 }
 
 func TestRecordsAreKeptWithinBounds(t *testing.T) {
-	var rs records
+	var rs recordPool
 	if rs.GetRecords(1) != nil {
 		t.Error("memory was returned, and none is kept")
 	}
