@@ -15,6 +15,7 @@ import (
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/internal/backoff"
 	"github.com/godwitmq/godwit/kafka/internal/failure"
+	"github.com/godwitmq/godwit/kafka/internal/records"
 )
 
 // joinPatience is how long a commit waits for a join in progress; most joins are over by then.
@@ -33,7 +34,7 @@ const (
 // committer commits what is finished: every second in a goroutine of its own, and when partitions go to another member.
 type committer struct {
 	sub    *subscription
-	ledger *ledger
+	ledger *records.Ledger
 	tx     *transactor   // nil: no transactions
 	turn   chan struct{} // holds one element during a commit: commits neither overlap nor overtake each other
 
@@ -42,7 +43,7 @@ type committer struct {
 	shortened int64 // how many commits the broker refused because their metadata was too large
 }
 
-func newCommitter(sub *subscription, l *ledger) *committer {
+func newCommitter(sub *subscription, l *records.Ledger) *committer {
 	c := &committer{sub: sub, ledger: l, turn: make(chan struct{}, 1)}
 	if sub.transforms {
 		c.tx = &transactor{sub: sub, ledger: l, id: sub.transactionalID()}
@@ -59,7 +60,7 @@ func (c *committer) run(ctx context.Context, current func() *member) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-		case <-c.ledger.enough:
+		case <-c.ledger.Enough:
 		}
 		err := c.commitNow(current())
 		if err == nil || c.tx == nil {
@@ -86,7 +87,7 @@ var transactionAgain = backoff.Curve{First: 100 * time.Millisecond, Max: 5 * tim
 func (c *committer) commitNow(m *member) error {
 	ctx, cancel := context.WithTimeout(context.Background(), commitPatience)
 	defer cancel()
-	err := c.commit(ctx, m, c.ledger.epochs.of(m.membership))
+	err := c.commit(ctx, m, c.ledger.Epochs.Of(m.Member))
 	if err != nil && !driver.ClassOf(err).Passing() {
 		c.note(err)
 	}
@@ -95,7 +96,7 @@ func (c *committer) commitNow(m *member) error {
 
 // commitLast commits for partitions that go to another member. Between two generations of the group it waits for the
 // new one.
-func (c *committer) commitLast(ctx context.Context, m *member, es []*epoch) error {
+func (c *committer) commitLast(ctx context.Context, m *member, es []*records.Epoch) error {
 	ctx, cancel := context.WithTimeout(ctx, commitPatience)
 	defer cancel()
 	for {
@@ -109,7 +110,7 @@ func (c *committer) commitLast(ctx context.Context, m *member, es []*epoch) erro
 }
 
 // commit commits what is finished in some epochs.
-func (c *committer) commit(ctx context.Context, m *member, es []*epoch) error {
+func (c *committer) commit(ctx context.Context, m *member, es []*records.Epoch) error {
 	select {
 	case c.turn <- struct{}{}:
 	case <-ctx.Done():
@@ -123,7 +124,7 @@ func (c *committer) commit(ctx context.Context, m *member, es []*epoch) error {
 	}
 	for try := 1; ; try++ {
 		what := m.commitment()
-		if c.ledger.collect(what, es); len(what.offsets) == 0 {
+		if c.ledger.Collect(what, es); len(what.Offsets) == 0 {
 			return nil
 		}
 		answer, err := m.send(ctx, what)
@@ -138,20 +139,20 @@ func (c *committer) commit(ctx context.Context, m *member, es []*epoch) error {
 }
 
 // commitment is an empty commit of a member.
-func (m *member) commitment() *commitment {
+func (m *member) commitment() *records.Commitment {
 	id, generation := m.client.GroupMetadata()
-	return newCommitment(m.membership, id, generation)
+	return records.NewCommitment(m.Member, id, generation)
 }
 
 // send makes the request, with the metadata. While a group of the classic kind joins, franz-go delays commits until all
 // members have joined: possibly for the session timeout of a crashed member. A second crash meanwhile would undo all
 // that was finished in that time. Brokers accept commits of the generation that ends, so after joinPatience the request
 // bypasses franz-go's wait.
-func (m *member) send(ctx context.Context, c *commitment) (answer *kmsg.OffsetCommitResponse, err error) {
+func (m *member) send(ctx context.Context, c *records.Commitment) (answer *kmsg.OffsetCommitResponse, err error) {
 	var begun atomic.Bool // either franz-go's request or the bypass has begun
 	waiting, cancel := context.WithCancel(ctx)
 	defer cancel()
-	if !m.byBroker() && c.knowsTopics() {
+	if !m.byBroker() && c.KnowsTopics() {
 		late := time.AfterFunc(joinPatience, func() {
 			if begun.CompareAndSwap(false, true) {
 				cancel()
@@ -164,16 +165,16 @@ func (m *member) send(ctx context.Context, c *commitment) (answer *kmsg.OffsetCo
 		if past = !begun.CompareAndSwap(false, true); past {
 			return errJoining
 		}
-		c.write(req)
+		c.Write(req)
 		return nil
 	})
-	m.client.CommitOffsetsSync(waiting, c.offsets, func(_ *kgo.Client, _ *kmsg.OffsetCommitRequest,
+	m.client.CommitOffsetsSync(waiting, c.Offsets, func(_ *kgo.Client, _ *kmsg.OffsetCommitRequest,
 		resp *kmsg.OffsetCommitResponse, rerr error,
 	) {
 		answer, err = resp, rerr
 	})
 	if past || failure.Over(waiting) && !failure.Over(ctx) {
-		return c.request().RequestWith(ctx, m.client)
+		return c.Request().RequestWith(ctx, m.client)
 	}
 	return answer, err
 }
@@ -182,18 +183,18 @@ var errJoining = errors.New("the group is joining")
 
 // answered processes the broker's answer, for each partition: if one fails, the others are stored all the same.
 func (c *committer) answered(
-	m *member, what *commitment, answer *kmsg.OffsetCommitResponse,
+	m *member, what *records.Commitment, answer *kmsg.OffsetCommitResponse,
 ) (tooLarge bool, err error) {
 	for _, t := range answer.Topics {
-		name := m.name(t.Topic, t.TopicID)
+		name := m.Name(t.Topic, t.TopicID)
 		for _, p := range t.Partitions {
-			x, ok := what.part(name, t.TopicID, p.Partition)
+			x, ok := what.Part(name, t.TopicID, p.Partition)
 			if !ok {
 				continue
 			}
 			switch perr := kerr.ErrorForCode(p.ErrorCode); {
 			case perr == nil:
-				c.ledger.answered(false, x)
+				c.ledger.Answered(false, x)
 			case errors.Is(perr, kerr.OffsetMetadataTooLarge):
 				c.shorten(x)
 				tooLarge = true
@@ -209,15 +210,15 @@ func (c *committer) answered(
 }
 
 // shorten shortens the metadata of a partition from now on.
-func (c *committer) shorten(x partitionCommit) {
-	c.ledger.answered(true, x)
+func (c *committer) shorten(x records.Part) {
+	c.ledger.Answered(true, x)
 	c.mu.Lock()
 	c.shortened++
 	times := c.shortened
 	c.mu.Unlock()
 	c.sub.b.log.Warn("the broker refuses commit metadata as too large, so less is committed from now on, and a crash "+
 		"may repeat more: raise offset.metadata.max.bytes of the brokers",
-		"topic", x.e.Topic, "partition", x.e.N, "characters", len(x.c.Metadata), "times", times)
+		"topic", x.Epoch.Topic, "partition", x.Epoch.N, "characters", len(x.Commit.Metadata), "times", times)
 }
 
 // note keeps an error for the next Receive.
@@ -225,7 +226,7 @@ func (c *committer) note(err error) {
 	c.mu.Lock()
 	c.failure = err
 	c.mu.Unlock()
-	c.ledger.wakeup.wake()
+	c.ledger.Wakeup.Wake()
 }
 
 // close ends what transactions need. The caller has made the last commit.

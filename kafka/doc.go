@@ -47,12 +47,12 @@
 // A [Backend] opens senders and receivers. A name maps a channel to a topic and a consumer group, one to one, or
 // Options.Names do (internal/layout, resource.go). A member is one client in the group. An epoch is one assignment of a
 // partition to a member, from assignment to revocation; the driver calls it a source. A message is an admitted record;
-// it has one stage at a time (lifecycle.go), and the ledger decides its next stage. A tracker (internal/offsets) knows
-// which records of an epoch are finished. A commit stores the first unfinished offset, and in its metadata the finished
-// records after that offset. A lot keeps the order of a key while a record of the key waits in a tier
-// (internal/parking). A lane counts the waiting messages of one key while their partition is strained (lane.go). The
-// formats of dead letters are in internal/deadletter. A result is what a transaction publishes together with the
-// completion of its message (results.go); the transactor makes the transactions.
+// it has one stage at a time, and the ledger decides its next stage (internal/records). A tracker (internal/offsets)
+// knows which records of an epoch are finished. A commit stores the first unfinished offset, and in its metadata the
+// finished records after that offset. A lot keeps the order of a key while a record of the key waits in a tier
+// (internal/parking). A lane counts the waiting messages of one key while their partition is strained. The formats of
+// dead letters are in internal/deadletter. A result is what a transaction publishes together with the completion of its
+// message; the transactor makes the transactions.
 //
 // Only franz-go repeats sends. The core repeats nothing that it sends to Kafka, except settlements.
 package kafka

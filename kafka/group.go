@@ -15,6 +15,7 @@ import (
 	"github.com/godwitmq/godwit/kafka/internal/cluster"
 	"github.com/godwitmq/godwit/kafka/internal/failure"
 	"github.com/godwitmq/godwit/kafka/internal/intake"
+	"github.com/godwitmq/godwit/kafka/internal/records"
 )
 
 // watchEvery is how often the ids of the topics are compared with those at the time of the join.
@@ -24,7 +25,7 @@ const watchEvery = 10 * time.Second
 // member replaces the old one.
 type group struct {
 	sub       *subscription
-	ledger    *ledger
+	ledger    *records.Ledger
 	committer *committer
 	closed    atomic.Bool // set once, by the receiver: then partitions are not drained, and errors are expected
 
@@ -37,7 +38,7 @@ type group struct {
 	stale  error   // why the member must be replaced; nil: no reason
 }
 
-func newGroup(sub *subscription, l *ledger, c *committer) *group {
+func newGroup(sub *subscription, l *records.Ledger, c *committer) *group {
 	return &group{sub: sub, ledger: l, committer: c, ended: make(chan struct{})}
 }
 
@@ -69,7 +70,7 @@ func (g *group) join(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		m.topics[name] = t.ID
+		m.Topics[name] = t.ID
 		if name == s.topic {
 			m.partitions, m.share = t.Partitions, fetchShare(t.Partitions)
 		}
@@ -101,8 +102,8 @@ func (g *group) renew(ctx context.Context) (replaced bool, err error) {
 		return false, nil
 	}
 	// This also forgets what past epochs had finished: their offsets belong to another log.
-	g.ledger.epochs.retire(old.membership)
-	g.lose(g.ledger.epochs.of(old.membership), why)
+	g.ledger.Epochs.Retire(old.Member)
+	g.lose(g.ledger.Epochs.Of(old.Member), why)
 	if err := g.join(ctx); err != nil {
 		return true, fmt.Errorf("join group %s again: %w", g.sub.group, err)
 	}
@@ -111,14 +112,14 @@ func (g *group) renew(ctx context.Context) (replaced bool, err error) {
 }
 
 // lose ends epochs that belong to another member: nothing of them is committed, and the core is notified.
-func (g *group) lose(es []*epoch, why error) {
-	g.ledger.epochs.discard(es)
+func (g *group) lose(es []*records.Epoch, why error) {
+	g.ledger.Epochs.Discard(es)
 	if lost := g.sub.o.Events.Lost; lost != nil && len(es) > 0 {
 		lost(sourcesOf(es), why)
 	}
 }
 
-func sourcesOf(es []*epoch) []*driver.Source {
+func sourcesOf(es []*records.Epoch) []*driver.Source {
 	sources := make([]*driver.Source, len(es))
 	for i, e := range es {
 		sources[i] = &e.Source
@@ -142,7 +143,7 @@ func (g *group) createdAgain(m *member, topic string) {
 	}
 	g.sub.b.log.Error("a topic was deleted, or deleted and created again: its old records are gone, and a new member "+
 		"joins for the new topic", "topic", topic, "group", g.sub.group)
-	g.ledger.wakeup.wake()
+	g.ledger.Wakeup.Wake()
 }
 
 // watch compares the ids of the topics with those at the time of the join. It is the only way to notice a topic that is
@@ -161,7 +162,7 @@ func (g *group) watch(ctx context.Context) {
 }
 
 func (g *group) compare(ctx context.Context, m *member) {
-	for name, id := range m.topics {
+	for name, id := range m.Topics {
 		t, err := g.sub.b.cluster.Find(ctx, name)
 		if driver.ClassOf(err) == driver.NotFound && err != nil || err == nil && t.ID != id {
 			g.createdAgain(m, name)
@@ -195,7 +196,7 @@ func (g *group) widen(ctx context.Context, m *member, t cluster.Topic) {
 }
 
 // fetch pauses and resumes the fetching of partitions.
-func (g *group) fetch(c intake.Change[*epoch]) {
+func (g *group) fetch(c intake.Change[*records.Epoch]) {
 	client := g.current().client
 	for _, e := range c.Pause {
 		client.PauseFetchPartitions(map[string][]int32{e.Topic: {e.N}})
@@ -235,7 +236,7 @@ func (g *group) log() string {
 	if m == nil {
 		return ""
 	}
-	return fmt.Sprint(m.topics[g.sub.topic])
+	return fmt.Sprint(m.Topics[g.sub.topic])
 }
 
 // close commits the finished records and leaves the group. The caller has set closed.
@@ -243,16 +244,16 @@ func (g *group) close(ctx context.Context) error {
 	g.stop()
 	g.wg.Wait() // for a commit in flight
 	m := g.current()
-	err := g.committer.commitLast(ctx, m, g.ledger.epochs.of(m.membership))
+	err := g.committer.commitLast(ctx, m, g.ledger.Epochs.Of(m.Member))
 	g.committer.close(ctx)
 	close(g.ended)
-	if n := g.ledger.epochs.uncommitted(m.membership); n > 0 {
+	if n := g.ledger.Epochs.Uncommitted(m.Member); n > 0 {
 		if err == nil {
 			err = fmt.Errorf("group %s: %w", g.sub.group, errLostUncommitted)
 		}
 		err = &driver.UnsettledError{Count: n, Err: err}
 	}
-	g.ledger.epochs.discard(g.ledger.epochs.of(m.membership))
+	g.ledger.Epochs.Discard(g.ledger.Epochs.Of(m.Member))
 	if cerr := m.close(ctx); err == nil {
 		err = cerr
 	}

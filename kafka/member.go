@@ -14,6 +14,7 @@ import (
 	"github.com/godwitmq/godwit/kafka/internal/assign"
 	"github.com/godwitmq/godwit/kafka/internal/client"
 	"github.com/godwitmq/godwit/kafka/internal/failure"
+	"github.com/godwitmq/godwit/kafka/internal/records"
 	"github.com/godwitmq/godwit/kafka/internal/wire"
 )
 
@@ -23,7 +24,7 @@ const drainPatience = 10 * time.Second
 
 // member is one client in the group. Its assigned partitions are epochs in the ledger.
 type member struct {
-	*membership
+	*records.Member
 	g      *group
 	client *client.Client
 	share  int32 // how many bytes of one partition a fetch brings
@@ -34,8 +35,8 @@ type member struct {
 }
 
 func newMember(g *group) *member {
-	return &member{g: g, membership: &membership{
-		group: g.sub.group, instance: g.sub.instance(), topics: map[string]kadm.TopicID{},
+	return &member{g: g, Member: &records.Member{
+		Group: g.sub.group, Instance: g.sub.instance(), Topics: map[string]kadm.TopicID{},
 	}}
 }
 
@@ -60,7 +61,7 @@ func (m *member) options(topics []string) []kgo.Opt {
 	default:
 		opts = append(opts, kgo.Balancers(assign.Following(s.b.names, s.group)))
 	}
-	if m.g.ledger.rules.marksEnds {
+	if m.g.ledger.Rules.MarksEnds {
 		opts = append(opts, kgo.KeepControlRecords())
 	}
 	if m.g.sub.b.reuses {
@@ -69,8 +70,8 @@ func (m *member) options(topics []string) []kgo.Opt {
 	if o.SessionTimeout > 0 {
 		opts = append(opts, kgo.SessionTimeout(o.SessionTimeout))
 	}
-	if m.instance != nil {
-		opts = append(opts, kgo.InstanceID(*m.instance))
+	if m.Instance != nil {
+		opts = append(opts, kgo.InstanceID(*m.Instance))
 	}
 	if s.o.Bytes > 0 { // half of the bytes is for admitted records, the other half for the client's buffer
 		opts = append(opts, kgo.FetchMaxBytes(int32(min(max(s.o.Bytes/2, fetchLeast), fetchMost))))
@@ -111,13 +112,13 @@ const (
 
 // assigned begins epochs. The client delivers their records only after fetched has returned.
 func (m *member) assigned(_ context.Context, _ *kgo.Client, ps map[string][]int32) {
-	m.g.ledger.epochs.assign(m.membership, ps)
+	m.g.ledger.Epochs.Assign(m.Member, ps)
 }
 
 // fetched starts the epochs at the group's committed offsets, and looks up which records have a dead letter although no
 // commit passes them.
 func (m *member) fetched(ctx context.Context, _ *kgo.Client, resp *kmsg.OffsetFetchResponse) error {
-	var begun []*epoch
+	var begun []*records.Epoch
 	for _, g := range resp.Groups {
 		for _, t := range g.Topics {
 			for _, p := range t.Partitions {
@@ -128,8 +129,8 @@ func (m *member) fetched(ctx context.Context, _ *kgo.Client, resp *kmsg.OffsetFe
 				if p.Metadata != nil {
 					metadata = *p.Metadata
 				}
-				at := wire.Partition{Topic: m.name(t.Topic, t.TopicID), N: p.Partition}
-				if e := m.g.ledger.epochs.start(m.membership, at, p.Offset, metadata); e != nil {
+				at := wire.Partition{Topic: m.Name(t.Topic, t.TopicID), N: p.Partition}
+				if e := m.g.ledger.Epochs.Start(m.Member, at, p.Offset, metadata); e != nil {
 					begun = append(begun, e)
 				}
 			}
@@ -153,9 +154,9 @@ func (m *member) revoked(ctx context.Context, _ *kgo.Client, ps map[string][]int
 	}
 	if err := m.g.committer.commitLast(ctx, m, es); err != nil {
 		m.g.committer.note(err)
-		m.g.ledger.epochs.keep(es)
+		m.g.ledger.Epochs.Keep(es)
 	}
-	m.g.ledger.epochs.discard(es)
+	m.g.ledger.Epochs.Discard(es)
 }
 
 var errMemberLost = errors.New("the group gave the partition to another member")
@@ -164,16 +165,16 @@ var errMemberLost = errors.New("the group gave the partition to another member")
 // to this one: the ledger keeps what was finished for that case.
 func (m *member) lost(_ context.Context, _ *kgo.Client, ps map[string][]int32) {
 	es := m.leave(ps)
-	m.g.ledger.epochs.keep(es)
+	m.g.ledger.Epochs.Keep(es)
 	m.g.lose(es, errMemberLost)
 }
 
 // leave stops the admission of partitions. If the receiver is being closed, close makes the last commit instead.
-func (m *member) leave(ps map[string][]int32) []*epoch {
+func (m *member) leave(ps map[string][]int32) []*records.Epoch {
 	if m.g.closed.Load() {
 		return nil
 	}
-	return m.g.ledger.epochs.leave(m.membership, ps)
+	return m.g.ledger.Epochs.Leave(m.Member, ps)
 }
 
 // awaitEnd waits until a receiver that is being closed has made its last commit. Only then may its partitions go to
@@ -194,7 +195,7 @@ func (m *member) awaitEnd(ctx context.Context) {
 func (m *member) close(ctx context.Context) error {
 	id, _ := m.client.GroupMetadata()
 	err := m.client.Close(ctx)
-	if !errors.Is(err, client.ErrCut) || id == "" || m.instance != nil || m.byBroker() {
+	if !errors.Is(err, client.ErrCut) || id == "" || m.Instance != nil || m.byBroker() {
 		return err
 	}
 	return leaveFor(context.WithoutCancel(ctx), m.g.sub.b.cluster.Client, m.g.sub.group, id)

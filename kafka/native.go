@@ -13,19 +13,19 @@ const system = "kafka"
 // As implements driver.Native: it knows **kgo.Record and *driver.Provenance. The record is a copy, and that of a retry
 // has topic, partition, offset and headers of its original. Its key, value and headers must not be changed.
 func (r *receiver) As(h driver.Handle, to any) bool {
-	record, _ := r.ledger.original(h)
+	record, _ := r.ledger.Original(h)
 	return record != nil && wire.As(record, to)
 }
 
 // Stalls implements driver.Staller.
 func (r *receiver) Stalls(now time.Time) (times int64, complaints []string) {
-	return r.ledger.stalled(now)
+	return r.ledger.Stalled(now)
 }
 
 // Uncommitted implements driver.Committer.
 func (r *receiver) Uncommitted() int64 {
 	if m := r.group.current(); m != nil {
-		return int64(r.ledger.epochs.uncommitted(m.membership))
+		return int64(r.ledger.Epochs.Uncommitted(m.Member))
 	}
 	return 0
 }

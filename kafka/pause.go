@@ -76,7 +76,7 @@ func (p *pauses) set(ch driver.Channel, partitions []int32, on bool) {
 	p.paused[ch] = now
 	for r := range p.receivers {
 		if unordered(r.sub.from) == ch {
-			r.ledger.epochs.pause(now)
+			r.ledger.Epochs.Pause(now)
 		}
 	}
 }
@@ -89,7 +89,7 @@ func (p *pauses) add(r *receiver) {
 		p.receivers = map[*receiver]bool{}
 	}
 	p.receivers[r] = true
-	r.ledger.epochs.pause(p.paused[unordered(r.sub.from)])
+	r.ledger.Epochs.Pause(p.paused[unordered(r.sub.from)])
 }
 
 func (p *pauses) remove(r *receiver) {

@@ -5,12 +5,14 @@ import (
 	"sync"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/godwitmq/godwit/kafka/internal/records"
 )
 
 const (
 	// recordsKept is how many unused records are kept for later batches: about as many as are being handled, wait to be
 	// admitted, and are being fetched.
-	recordsKept = 4 * window
+	recordsKept = 4 * records.Window
 	// recordsLeast is the smallest size of a batch that is kept.
 	recordsLeast = 16
 	// recordsTried is how many of the kept batches are checked for one that is large enough.

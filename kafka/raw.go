@@ -7,7 +7,7 @@ import (
 
 // Raw implements driver.RawReader. A record in a tier is returned as its original was.
 func (r *receiver) Raw(h driver.Handle) driver.Raw {
-	switch record, tier := r.ledger.original(h); {
+	switch record, tier := r.ledger.Original(h); {
 	case record == nil:
 		return driver.Raw{} // it is settled
 	case tier:

@@ -8,6 +8,7 @@ import (
 
 	"github.com/godwitmq/godwit/kafka/internal/cluster"
 	"github.com/godwitmq/godwit/kafka/internal/deadletter"
+	"github.com/godwitmq/godwit/kafka/internal/records"
 	"github.com/godwitmq/godwit/kafka/internal/wire"
 )
 
@@ -17,7 +18,7 @@ const recallPatience = 10 * time.Second
 
 // recall finds out, before records of newly assigned partitions are admitted, which records without a commit already
 // have a dead letter, and where their tiers end.
-func (g *group) recall(ctx context.Context, begun []*epoch) {
+func (g *group) recall(ctx context.Context, begun []*records.Epoch) {
 	if len(begun) == 0 {
 		return
 	}
@@ -30,7 +31,7 @@ func (g *group) recall(ctx context.Context, begun []*epoch) {
 	}
 	known := g.recallOwn(ctx, begun)
 	for _, e := range begun {
-		g.ledger.epochs.recalled(e, known[e.N], ends[e.Partition])
+		g.ledger.Epochs.Recalled(e, known[e.N], ends[e.Partition])
 	}
 }
 
@@ -62,7 +63,7 @@ func (g *group) endsOfTiers(ctx context.Context) (map[wire.Partition]int64, erro
 // recallOwn reads the newest dead letters of epochs that begin, if this channel has a topic for them. It ignores
 // letters from before the group's offset was last set by another tool: such a reset means that the records are to be
 // handled again. The end of the dead letters at that time is the mark, which all commits carry from then on.
-func (g *group) recallOwn(ctx context.Context, begun []*epoch) deadletter.Known {
+func (g *group) recallOwn(ctx context.Context, begun []*records.Epoch) deadletter.Known {
 	s := g.sub
 	log, ok := g.look(ctx)
 	if !ok {
@@ -71,13 +72,13 @@ func (g *group) recallOwn(ctx context.Context, begun []*epoch) deadletter.Known 
 	from := map[int32]int64{}
 	for _, e := range begun {
 		end := log.End(e.N)
-		mark, reset := g.ledger.epochs.mark(e, end)
+		mark, reset := g.ledger.Epochs.Mark(e, end)
 		if before, ok := from[e.N]; !ok || mark < before {
 			from[e.N] = mark
 		}
-		if reset && end > 0 && e.stay == 0 {
+		if reset && end > 0 && e.Stay == 0 {
 			s.b.log.Info("a partition begins at an offset that Godwit did not commit: its records are handled again "+
-				"even if they have a dead letter from before", "group", s.group, "partition", e.Name, "offset", e.from)
+				"even if they have a dead letter from before", "group", s.group, "partition", e.Name, "offset", e.From)
 		}
 	}
 	return g.read(ctx, log, from)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/kafka/internal/failure"
+	"github.com/godwitmq/godwit/kafka/internal/records"
 	"github.com/godwitmq/godwit/kafka/internal/wire"
 )
 
@@ -20,7 +21,7 @@ const receiveMost = 2_000
 // receiver receives from one channel, as a member of its group. The ledger decides, and the receiver carries it out.
 type receiver struct {
 	sub       *subscription
-	ledger    *ledger
+	ledger    *records.Ledger
 	committer *committer
 	group     *group
 }
@@ -59,7 +60,7 @@ func newReceiver(
 ) (*receiver, error) {
 	r := &receiver{}
 	r.sub = subscribe(b, from, o, why, func() string { return r.group.log() })
-	r.ledger = newLedger(r.sub.rules())
+	r.ledger = records.New(r.sub.rules())
 	r.committer = newCommitter(r.sub, r.ledger)
 	r.group = newGroup(r.sub, r.ledger, r.committer)
 	if err := r.sub.start(ctx); err != nil {
@@ -86,7 +87,7 @@ func (r *receiver) Receive(ctx context.Context, ask driver.Ask, into []driver.De
 			return into, err
 		}
 		var err error
-		if into, err = r.carryOut(ctx, r.ledger.again(ask.Max), into); err != nil || len(into) > had {
+		if into, err = r.carryOut(ctx, r.ledger.Again(ask.Max), into); err != nil || len(into) > had {
 			return into, err
 		}
 		left := time.Until(ends)
@@ -124,15 +125,15 @@ func (r *receiver) poll(
 	ctx context.Context, wait time.Duration, most int, into []driver.Delivery,
 ) ([]driver.Delivery, error) {
 	m, l := r.group.current(), r.ledger
-	waiting, cancel := l.wakeup.begin(ctx, l.expect(wait))
+	waiting, cancel := l.Wakeup.Begin(ctx, l.Expect(wait))
 	defer cancel()
 	// PollFetches returns all buffered records: the client fetches more only when its buffer is empty.
 	fetches := m.client.PollFetches(waiting)
 	if waiting != nil && errors.Is(waiting.Err(), context.DeadlineExceeded) && fetches.Empty() {
 		m.spare.drop()
 	}
-	in := l.bring(m.membership, fetches, most)
-	l.wakeup.done()
+	in := l.Bring(m.Member, fetches, most)
+	l.Wakeup.Done()
 	into, err := r.carryOut(ctx, in, into)
 	fetches.EachPartition(func(p kgo.FetchTopicPartition) {
 		if perr := r.group.pollError(&p); err == nil {
@@ -143,36 +144,36 @@ func (r *receiver) poll(
 }
 
 // carryOut does what the ledger decided in a round.
-func (r *receiver) carryOut(ctx context.Context, in *round, into []driver.Delivery) ([]driver.Delivery, error) {
-	r.group.fetch(in.change)
-	in.passed.Tell(r.sub.o.Events)
-	if in.keys {
+func (r *receiver) carryOut(ctx context.Context, in *records.Round, into []driver.Delivery) ([]driver.Delivery, error) {
+	r.group.fetch(in.Change)
+	in.Passed.Tell(r.sub.o.Events)
+	if in.Keyless {
 		r.sub.b.log.Warn("half of the records have no key, and are handled one after another in their partition: if they "+
 			"do not depend on each other, set kafka.Options.NullKeys to NullKeysSpread", "topic", r.sub.topic)
 	}
-	texts := wire.NewDecoder(len(in.out))
-	for _, m := range in.out {
+	texts := wire.NewDecoder(len(in.Out))
+	for _, m := range in.Out {
 		into = append(into, driver.Delivery{
-			Source: &m.epoch.Source, Handle: driver.Handle{Ref: m, Seq: m.use},
-			Attempt: m.attempt, FirstFailure: m.failed,
+			Source: &m.Epoch.Source, Handle: driver.Handle{Ref: m, Seq: m.Use},
+			Attempt: m.Attempt, FirstFailure: m.Failed,
 		})
 		d := &into[len(into)-1]
-		texts.Decode(m.record, d)
-		r.sub.fill(d, m.epoch.Name, m.record, m.epoch.stay > 0)
+		texts.Decode(m.Record, d)
+		r.sub.fill(d, m.Epoch.Name, m.Record, m.Epoch.Stay > 0)
 		r.sub.b.point(d)
 	}
-	clear(in.out)
-	if len(in.move) == 0 {
+	clear(in.Out)
+	if len(in.Moved) == 0 {
 		return into, nil
 	}
-	return into, r.shift(ctx, in.move)
+	return into, r.shift(ctx, in.Moved)
 }
 
 // Started notes the number of attempts of a record whose retry the core holds, so that a crash does not reset it.
-func (r *receiver) Started(h driver.Handle, attempt int32) { r.ledger.started(h, attempt) }
+func (r *receiver) Started(h driver.Handle, attempt int32) { r.ledger.Started(h, attempt) }
 
 // Finish settles a delivery as done, without waiting.
-func (r *receiver) Finish(h driver.Handle) { r.ledger.done(h) }
+func (r *receiver) Finish(h driver.Handle) { r.ledger.Done(h) }
 
 // Close commits the finished records and leaves the group.
 func (r *receiver) Close(ctx context.Context) error {
@@ -180,6 +181,6 @@ func (r *receiver) Close(ctx context.Context) error {
 		return nil
 	}
 	r.sub.b.pauses.remove(r)
-	r.ledger.wakeup.wake()
+	r.ledger.Wakeup.Wake()
 	return r.group.close(ctx)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/godwitmq/godwit/internal/backoff"
 	"github.com/godwitmq/godwit/kafka/internal/cluster"
 	"github.com/godwitmq/godwit/kafka/internal/failure"
+	"github.com/godwitmq/godwit/kafka/internal/records"
 )
 
 const (
@@ -29,10 +30,10 @@ func (r rereader) run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-r.ledger.rereads.soon:
+		case <-r.ledger.Rereads.Soon:
 		}
 		for {
-			e, from, ok := r.ledger.rereads.lacking()
+			e, from, ok := r.ledger.Rereads.Lacking()
 			if !ok {
 				break
 			}
@@ -49,7 +50,7 @@ func (r rereader) run(ctx context.Context) {
 }
 
 // readFrom reads a partition, beginning at an offset, until no lane lacks records.
-func (r rereader) readFrom(ctx context.Context, e *epoch, from int64) error {
+func (r rereader) readFrom(ctx context.Context, e *records.Epoch, from int64) error {
 	reader, err := r.sub.b.cluster.Read(map[string]map[int32]kgo.Offset{e.Topic: {e.N: kgo.NewOffset().At(from)}},
 		rereadPatience, kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords(),
 		kgo.FetchMaxPartitionBytes(r.current().share), kgo.FetchMaxWait(fetchWait),
@@ -66,20 +67,20 @@ func (r rereader) readFrom(ctx context.Context, e *epoch, from int64) error {
 		if err != nil {
 			return err
 		}
-		more = r.ledger.rereads.readmit(e, fetches.Records())
+		more = r.ledger.Rereads.Readmit(e, fetches.Records())
 	}
 	return nil
 }
 
 // lookForStart is called when a broker sends nothing. The broker may be unavailable, or it has deleted all missing
 // records because they were older than the topic's retention.
-func (r rereader) lookForStart(ctx context.Context, e *epoch, from int64, silent error) error {
+func (r rereader) lookForStart(ctx context.Context, e *records.Epoch, from int64, silent error) error {
 	starts, err := r.sub.b.cluster.Offsets(ctx, cluster.Start, e.Topic)
 	if err != nil {
 		return err
 	}
 	start, _ := starts.Lookup(e.Topic, e.N)
-	if n := r.ledger.rereads.startsAt(e, start.Offset); n > 0 {
+	if n := r.ledger.Rereads.StartsAt(e, start.Offset); n > 0 {
 		r.sub.b.log.Error("records of waiting keys were deleted before a handler got them: the topic's retention is "+
 			"too short for the wait, so raise it", "group", r.sub.group, "partition", e.Name, "from", from, "to",
 			start.Offset,

@@ -29,7 +29,7 @@ func newShareReceiver(
 		Lock: lock, LeastRetry: delays[0], LongestRetry: longestWait, FetchWait: fetchWait,
 		Rack: b.o.Rack, Point: b.point,
 		Open:  func() (*client.Client, error) { return b.cluster.Dial() },
-		Tiers: tiers, Held: tiers.ledger.holds,
+		Tiers: tiers, Held: tiers.ledger.Holds,
 		Retry: func(ctx context.Context, rs []share.Copy) []error {
 			later := make([]Later, len(rs))
 			for i, c := range rs {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/kafka/internal/deadletter"
+	"github.com/godwitmq/godwit/kafka/internal/records"
 	"github.com/godwitmq/godwit/kafka/internal/wire"
 )
 
@@ -69,7 +70,7 @@ func subscribe(b *Backend, from driver.Channel, o driver.ReceiverOptions, why pu
 }
 
 // places is roughly how many places the core has for deliveries.
-func (s *subscription) places() int { return cmp.Or(s.o.Window, window) }
+func (s *subscription) places() int { return cmp.Or(s.o.Window, records.Window) }
 
 // commitRecords is the number of finished records that is committed before the interval is over.
 func (s *subscription) commitRecords() int {
@@ -88,16 +89,16 @@ func (s *subscription) commitInterval() time.Duration {
 }
 
 // rules are what the ledger needs to know.
-func (s *subscription) rules() rules {
+func (s *subscription) rules() records.Rules {
 	park, byPartition := s.set.Retries == RetryPark, s.set.Ordering == OrderByPartition
-	return rules{
-		channel: s.from.String(), topic: s.topic, consumer: s.consumer, stays: s.tiers, filter: s.o.Filter,
-		byPartition: byPartition, unordered: s.set.Ordering == OrderNone, inOrder: s.inOrder(),
-		parks: park, marksEnds: park && len(s.tiers) > 0, moves: s.retry != nil && s.retry.Durable(),
-		blocks:   s.set.Retries == RetryBlock && s.set.Ordering == OrderByKey && !s.tiersOnly,
-		releases: s.tiersOnly, retries: s.retry != nil, rejects: s.dead != nil,
-		transforms: s.transforms, recycles: s.b.reuses,
-		places: s.places(), bytes: s.o.Bytes, commit: s.commitRecords(),
+	return records.Rules{
+		Channel: s.from.String(), Topic: s.topic, Consumer: s.consumer, Stays: s.tiers, Filter: s.o.Filter,
+		ByPartition: byPartition, Unordered: s.set.Ordering == OrderNone, InOrder: s.inOrder(),
+		Parks: park, MarksEnds: park && len(s.tiers) > 0, Moves: s.retry != nil && s.retry.Durable(),
+		Blocks:   s.set.Retries == RetryBlock && s.set.Ordering == OrderByKey && !s.tiersOnly,
+		Releases: s.tiersOnly, Retries: s.retry != nil, Rejects: s.dead != nil,
+		Transforms: s.transforms, Recycles: s.b.reuses,
+		Places: s.places(), Bytes: s.o.Bytes, Commit: s.commitRecords(),
 	}
 }
 

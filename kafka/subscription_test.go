@@ -8,6 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/kafka/internal/records"
 	"github.com/godwitmq/godwit/kafka/internal/wire"
 )
 
@@ -15,7 +16,9 @@ import (
 func TestLimitsOfEachKindOfRetries(t *testing.T) {
 	tiers := []time.Duration{time.Second, time.Minute}
 	orders := driver.Channel{Queue: "orders"}
-	base := driver.ReceiveLimits{Batch: receiveMost, Window: window, Polls: 1, Keeps: true, Handover: sessionTimeout}
+	base := driver.ReceiveLimits{
+		Batch: receiveMost, Window: records.Window, Polls: 1, Keeps: true, Handover: sessionTimeout,
+	}
 	block, alone := base, base
 	block.HoldMax = time.Hour
 	alone.RetryMin, alone.RetryMax, alone.Behind = time.Second, longestWait, driver.BehindGoesOn
@@ -29,7 +32,7 @@ func TestLimitsOfEachKindOfRetries(t *testing.T) {
 	for name, c := range map[string]struct {
 		from   driver.Channel
 		o      Options
-		window int
+		Window int
 		want   driver.ReceiveLimits
 	}{
 		"block":           {orders, blocking, 0, block},
@@ -40,7 +43,7 @@ func TestLimitsOfEachKindOfRetries(t *testing.T) {
 		"without tiers":   {orders, noTiers, 0, block},
 		"of dead letters": {driver.Channel{Queue: "orders", DeadLetter: true}, parked, 0, block},
 	} {
-		s := subscribe(newTestBackend(t, c.o), c.from, driver.ReceiverOptions{Window: c.window}, toHandle, nil)
+		s := subscribe(newTestBackend(t, c.o), c.from, driver.ReceiverOptions{Window: c.Window}, toHandle, nil)
 		if diff := cmp.Diff(c.want, s.limits()); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
@@ -66,10 +69,10 @@ func TestParkedChannels(t *testing.T) {
 		from := driver.Channel{Queue: "orders", Ordered: c.ordered}
 		s := subscribe(newTestBackend(t, c.o), from, driver.ReceiverOptions{}, toHandle, nil)
 		r := s.rules()
-		if got := r.ordered(&kgo.Record{Key: []byte(c.key)}); got != c.parks {
+		if got := r.Keeps(&kgo.Record{Key: []byte(c.key)}); got != c.parks {
 			t.Errorf("%+v, key %q: parks is %v, want %v", c.o, c.key, got, c.parks)
 		}
-		if got, want := r.blocks, c.o.Retries == 0; got != want {
+		if got, want := r.Blocks, c.o.Retries == 0; got != want {
 			t.Errorf("%+v: blocks is %v, want %v", c.o, got, want)
 		}
 	}

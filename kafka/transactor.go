@@ -18,6 +18,7 @@ import (
 	"github.com/godwitmq/godwit/internal/backoff"
 	"github.com/godwitmq/godwit/kafka/internal/client"
 	"github.com/godwitmq/godwit/kafka/internal/failure"
+	"github.com/godwitmq/godwit/kafka/internal/records"
 )
 
 const (
@@ -36,14 +37,14 @@ const (
 // committer.turn, except put.
 type transactor struct {
 	sub    *subscription
-	ledger *ledger
+	ledger *records.Ledger
 	id     string // the transactional id
 
 	client *client.Client // nil: a new one is to be opened, whose epoch ends what the previous one has begun
 	// batch are the results of the current transaction; the same ones until they are committed, or lost.
-	batch []*result
+	batch []*records.Result
 	// unknown is a commit whose transaction may have been committed; nil: there is none.
-	unknown *commitment
+	unknown *records.Commitment
 	closing sync.WaitGroup // clients that end
 	dropped bool           // a client was dropped, and no later one has an epoch
 	// tooLarge: the broker has refused the metadata of the latest commit.
@@ -53,7 +54,7 @@ type transactor struct {
 // commit publishes all complete results. Then all messages are finished that were handled before the call.
 func (t *transactor) commit(ctx context.Context, m *member) error {
 	for {
-		if len(t.batch) == 0 && !t.take(resultsMost) {
+		if len(t.batch) == 0 && !t.take(records.ResultsMost) {
 			return t.abort(ctx)
 		}
 		if err := t.transact(ctx, m); err != nil {
@@ -78,17 +79,17 @@ func (t *transactor) abort(ctx context.Context) error {
 
 // take adds complete results to the batch, at most so many; false: there are none.
 func (t *transactor) take(most int) bool {
-	taken, lost := t.ledger.results.take(most)
+	taken, lost := t.ledger.Results.Take(most)
 	t.batch = append(t.batch, taken...)
 	answer(lost, driver.ErrLost)
 	return len(taken) > 0
 }
 
 // answer answers the callers that wait for results.
-func answer(rs []*result, err error) {
+func answer(rs []*records.Result, err error) {
 	for _, r := range rs {
-		if r.answer != nil {
-			r.answer(err)
+		if r.Answer != nil {
+			r.Answer(err)
 		}
 	}
 }
@@ -108,11 +109,11 @@ func (t *transactor) transact(ctx context.Context, m *member) error {
 	}
 	t.lose()
 	if t.tooLarge {
-		t.take(window) // what was handled in the meantime may fill the gaps between the others
+		t.take(records.Window) // what was handled in the meantime may fill the gaps between the others
 	}
 	if !t.publishes() {
 		// The completions are committed without a transaction, by the caller.
-		if t.ledger.results.seal(t.batch, nil) {
+		if t.ledger.Results.Seal(t.batch, nil) {
 			t.end()
 		}
 		return nil
@@ -127,10 +128,10 @@ func (t *transactor) transact(ctx context.Context, m *member) error {
 		return err
 	}
 	what := m.commitment()
-	if what.generation < 0 {
+	if what.Generation < 0 {
 		return errNoMember
 	}
-	if !t.ledger.results.seal(t.batch, what) {
+	if !t.ledger.Results.Seal(t.batch, what) {
 		return errEpochEnded
 	}
 	if err := t.commitOffsets(ctx, m, what); err != nil {
@@ -153,7 +154,7 @@ var (
 
 // lose drops the results of epochs that have ended.
 func (t *transactor) lose() {
-	left, lost := t.ledger.results.lose(t.batch)
+	left, lost := t.ledger.Results.Lose(t.batch)
 	t.batch = left
 	answer(lost, driver.ErrLost)
 }
@@ -161,7 +162,7 @@ func (t *transactor) lose() {
 // publishes reports whether a result has messages.
 func (t *transactor) publishes() bool {
 	for _, r := range t.batch {
-		if len(r.records) > 0 {
+		if len(r.Records) > 0 {
 			return true
 		}
 	}
@@ -189,15 +190,15 @@ func (t *transactor) open(ctx context.Context) error {
 // errors.
 func (t *transactor) publish(ctx context.Context) error {
 	var copies []*kgo.Record
-	var of []*result
+	var of []*records.Result
 	for _, r := range t.batch {
-		for _, one := range r.records {
+		for _, one := range r.Records {
 			c := *one // the client writes to the record, and it may be published again
 			copies, of = append(copies, &c), append(of, r)
 		}
 	}
 	p := &producer{client: t.client, log: t.sub.b.log}
-	failed := map[*result]error{}
+	failed := map[*records.Result]error{}
 	var first error
 	for i, err := range p.produceOnce(ctx, copies) {
 		if err == nil {
@@ -234,14 +235,14 @@ func known(ctx context.Context, c *client.Client, sent []*kgo.Record) error {
 }
 
 // refuse answers the copies that failed permanently. A missing topic that belongs to this consumer is created again.
-func (t *transactor) refuse(ctx context.Context, failed map[*result]error) {
+func (t *transactor) refuse(ctx context.Context, failed map[*records.Result]error) {
 	spec, ours := t.sub.b.provisioner.wished(t.sub.from)
-	var kept, refused []*result
+	var kept, refused []*records.Result
 	for _, r := range t.batch {
 		err := failed[r]
 		again := driver.ClassOf(err).Passing() || ours && driver.ClassOf(err) == driver.NotFound
-		if err == nil || again || r.answer == nil || !r.waits() {
-			if err != nil && ours && r.answer != nil && driver.ClassOf(err) == driver.NotFound {
+		if err == nil || again || r.Answer == nil || !r.Open() {
+			if err != nil && ours && r.Answer != nil && driver.ClassOf(err) == driver.NotFound {
 				_ = t.sub.b.Ensure(ctx, spec) // its error is that of the next transaction
 				ours = false                  // once
 			}
@@ -251,37 +252,37 @@ func (t *transactor) refuse(ctx context.Context, failed map[*result]error) {
 		refused = append(refused, r)
 	}
 	t.batch = kept
-	t.ledger.results.drop(refused)
+	t.ledger.Results.Drop(refused)
 	for _, r := range refused {
-		r.answer(failed[r])
+		r.Answer(failed[r])
 	}
 }
 
 // committed is called when a transaction was committed.
-func (t *transactor) committed(what *commitment) {
-	t.ledger.answered(false, slices.Collect(maps.Values(what.parts))...)
+func (t *transactor) committed(what *records.Commitment) {
+	t.ledger.Answered(false, slices.Collect(maps.Values(what.Parts))...)
 	t.end()
 }
 
 // end ends the results of the batch.
 func (t *transactor) end() {
-	t.ledger.results.drop(t.batch)
+	t.ledger.Results.Drop(t.batch)
 	answer(t.batch, nil)
 	t.batch = nil
 }
 
 // commitOffsets adds the group's offsets to the transaction.
-func (t *transactor) commitOffsets(ctx context.Context, m *member, what *commitment) error {
+func (t *transactor) commitOffsets(ctx context.Context, m *member, what *records.Commitment) error {
 	for {
 		id, epoch, err := t.client.ProducerID(ctx)
 		if err != nil {
 			return err
 		}
-		resp, err := what.inTransaction(t.id, id, epoch).RequestWith(ctx, t.client)
+		resp, err := what.InTransaction(t.id, id, epoch).RequestWith(ctx, t.client)
 		if err != nil {
 			return fmt.Errorf("add the offsets: %w", err)
 		}
-		if err = worst(resp, m.name); !errors.Is(err, kerr.ConcurrentTransactions) || failure.Over(ctx) {
+		if err = worst(resp, m.Name); !errors.Is(err, kerr.ConcurrentTransactions) || failure.Over(ctx) {
 			if t.tooLarge = errors.Is(err, kerr.OffsetMetadataTooLarge); t.tooLarge {
 				err = failure.Permanent("%w: transactions need offset.metadata.max.bytes of at least 4096, the default "+
 					"of brokers", err)
@@ -307,16 +308,16 @@ func worst(resp *kmsg.TxnOffsetCommitResponse, name func(topic string, id kadm.T
 
 // resolve finds out whether a transaction was committed whose end was not answered. When a new client has an epoch, the
 // transaction is over, and the group's offsets show its outcome: they are part of it, and no other commit is the same.
-func (t *transactor) resolve(ctx context.Context, m *member, what *commitment) (committed bool, err error) {
+func (t *transactor) resolve(ctx context.Context, m *member, what *records.Commitment) (committed bool, err error) {
 	if err := t.open(ctx); err != nil {
 		return false, err
 	}
 	for {
-		resp, err := what.question(m.membership).RequestWith(ctx, t.client)
+		resp, err := what.Question(m.Member).RequestWith(ctx, t.client)
 		if err != nil {
 			return false, fmt.Errorf("ask for the outcome of a transaction: %w", err)
 		}
-		committed, err = t.ledger.results.isStored(what, resp)
+		committed, err = t.ledger.Results.IsStored(what, resp)
 		if !errors.Is(err, kerr.UnstableOffsetCommit) || failure.Over(ctx) {
 			return committed, err
 		}

@@ -112,5 +112,5 @@ func (r *transformer) Attach(h driver.Handle, messages []driver.Prepared) {
 		wires[i] = messages[i].Wire.(*kgo.Record)
 		bytes += wire.Size(wires[i])
 	}
-	r.ledger.results.attach(h, wires, bytes)
+	r.ledger.Results.Attach(h, wires, bytes)
 }

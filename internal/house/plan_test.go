@@ -72,6 +72,14 @@ var plan = []room{
 	{path: "kafka/internal/layout", ours: []string{"driver", "internal/part"}},
 	{path: "kafka/internal/parking"},
 	{
+		path: "kafka/internal/records", // it makes no request: kmsg and kadm are for the texts of requests, and ids
+		ours: []string{
+			"driver", "internal/offsets", "kafka/internal/discard", "kafka/internal/failure", "kafka/internal/intake",
+			"kafka/internal/parking", "kafka/internal/wire",
+		},
+		others: []string{franz + "/kgo", franz + "/kadm", franz + "/kerr", franz + "/kmsg"},
+	},
+	{
 		path: "kafka/internal/share", ours: []string{"driver", "internal/backoff", "kafka/internal/..."},
 		others: []string{franz + "/kgo", franz + "/kerr", franz + "/kmsg"},
 	},
