@@ -27,7 +27,7 @@ type activeGroup struct {
 // fits returns an error if a consumer of a channel cannot be a member of its group: the members that the group has now
 // use another protocol, or the group reads another topic.
 func (b *Backend) fits(ctx context.Context, ch driver.Channel) error {
-	group := b.names.Group(ch)
+	group := b.channels.Group(ch)
 	var now activeGroup
 	if err := b.soon(ctx, func() (err error) {
 		now, err = b.describe(ctx, group)
@@ -140,7 +140,7 @@ func undescribed(group string, err error) error {
 // channel. A Start in the channel's options says that it is not.
 func (b *Backend) reads(ctx context.Context, ch driver.Channel, group string) error {
 	o := b.o.channel(ch)
-	if group == b.names.Member(ch) || o.Start != (Start{}) || o.GroupProtocol == GroupShare {
+	if group == b.channels.Member(ch) || o.Start != (Start{}) || o.GroupProtocol == GroupShare {
 		return nil
 	}
 	committed, err := b.cluster.Committed(ctx, group)
@@ -148,17 +148,17 @@ func (b *Backend) reads(ctx context.Context, ch driver.Channel, group string) er
 		return err
 	}
 	ours := map[string]bool{}
-	for _, other := range b.names.Mapping.Channels() {
-		if b.names.Group(other) == group {
-			ours[b.names.Topic(other)] = true
+	for _, other := range b.channels.Mapping.Channels() {
+		if b.channels.Group(other) == group {
+			ours[b.channels.Topic(other)] = true
 		}
 	}
 	others := map[string]bool{}
 	for topic, ps := range committed {
 		for _, p := range ps {
 			switch {
-			case p.Err != nil || p.At < 0 || b.names.Waits(topic):
-			case topic == b.names.Topic(ch):
+			case p.Err != nil || p.At < 0 || b.channels.Waits(topic):
+			case topic == b.channels.Topic(ch):
 				return nil
 			case !ours[topic]:
 				others[topic] = true
@@ -170,8 +170,8 @@ func (b *Backend) reads(ctx context.Context, ch driver.Channel, group string) er
 	}
 	return failure.Permanent("channel %s: kafka.Options.Names maps it to topic %s and group %s, but that group has "+
 		"committed offsets of %s, and none of topic %s: correct the entry, or set Start of the channel in kafka.Options if "+
-		"the group is to read this topic as well", ch, b.names.Topic(ch), group,
-		strings.Join(slices.Sorted(maps.Keys(others)), ", "), b.names.Topic(ch))
+		"the group is to read this topic as well", ch, b.channels.Topic(ch), group,
+		strings.Join(slices.Sorted(maps.Keys(others)), ", "), b.channels.Topic(ch))
 }
 
 func named(client, host string) string { return fmt.Sprintf("%s at %s", client, host) }

@@ -16,6 +16,8 @@ import (
 	"github.com/godwitmq/godwit/kafka/internal/cluster"
 	"github.com/godwitmq/godwit/kafka/internal/failure"
 	"github.com/godwitmq/godwit/kafka/internal/layout"
+	"github.com/godwitmq/godwit/kafka/internal/provision"
+	"github.com/godwitmq/godwit/kafka/internal/send"
 )
 
 // deliveryTimeout is how long franz-go repeats the sending of a record.
@@ -24,16 +26,16 @@ const deliveryTimeout = 20 * time.Second
 // Backend is a driver.Backend, driver.Provisioner, driver.Finder, driver.Inspector, driver.Operator and
 // driver.Transformer on Apache Kafka.
 type Backend struct {
-	o       Options
-	names   layout.Names
-	log     *slog.Logger
-	codec   kgo.CompressionCodec
-	reuses  bool             // whether records' memory is used again; not if the caller's hooks may keep records
-	cluster *cluster.Cluster // its client is for sends, dead letters, tiers and look-ups
-	closed  atomic.Bool
+	o        Options
+	channels *layout.Channels
+	log      *slog.Logger
+	codec    kgo.CompressionCodec
+	reuses   bool             // whether records' memory is used again; not if the caller's hooks may keep records
+	cluster  *cluster.Cluster // its client is for sends, dead letters, tiers and look-ups
+	closed   atomic.Bool
 
-	producer    *producer
-	provisioner *provisioner
+	senders     *send.Senders
+	provisioner *provision.Provisioner
 	pauses      pauses
 }
 
@@ -55,7 +57,11 @@ func Open(ctx context.Context, o *Options) (*Backend, error) {
 		return nil, err
 	}
 	b := &Backend{
-		o: opts, names: layout.Names{Namespace: opts.Namespace, Mapping: mapping}, log: opts.Logger,
+		o: opts, log: opts.Logger,
+	}
+	b.channels = &layout.Channels{
+		Names: layout.Names{Namespace: opts.Namespace, Mapping: mapping}, Uses: opts.uses, Open: b.open, Legal: b.check,
+		OwnRetries: opts.RetryQueue != nil, OwnDeadLetters: opts.DeadLetterQueue != nil,
 	}
 	if b.log == nil {
 		b.log = slog.Default()
@@ -75,11 +81,8 @@ func Open(ctx context.Context, o *Options) (*Backend, error) {
 		return nil, errors.Join(err, b.cluster.Client.Close(context.WithoutCancel(ctx)))
 	}
 	b.cluster.Admin, b.reuses = kadm.NewClient(b.cluster.Client.Client), reusable(b.cluster.Client.Client)
-	b.producer = &producer{client: b.cluster.Client, log: b.log}
-	b.provisioner = &provisioner{
-		o: &b.o, names: b.names, cluster: b.cluster,
-		specs: map[driver.Channel]driver.ChannelSpec{}, seen: map[string]formerTopic{},
-	}
+	b.senders = send.NewSenders(b.cluster, b.channels, b.o.Store)
+	b.provisioner = provision.New(b.cluster, b.channels, b.o.Replication, b.o.RecreateTopics)
 	return b, nil
 }
 
@@ -89,7 +92,7 @@ func (b *Backend) producerOptions(c *cluster.Cluster) []kgo.Opt {
 		kgo.ProducerBatchCompression(b.codec),
 		kgo.RequiredAcks(kgo.AllISRAcks()), kgo.RecordDeliveryTimeout(deliveryTimeout),
 		kgo.ProducerLinger(0), // records gather while a request is in flight; a single sender does not wait for others
-		kgo.RecordPartitioner(assign.Partitioner(b.names)), kgo.ProducerBatchMaxBytesFn(c.Limit),
+		kgo.RecordPartitioner(assign.Partitioner(b.channels.Names)), kgo.ProducerBatchMaxBytesFn(c.Limit),
 	}
 }
 
@@ -108,20 +111,20 @@ func (b *Backend) open() error {
 	return nil
 }
 
-// topicOf is the topic that a sender or receiver of the channel uses.
-func (b *Backend) topicOf(ch driver.Channel) string {
-	if ch.DeadLetter {
-		return b.names.DeadLetters(ch)
+// check returns an error if the backend is closed, or cannot carry a channel. It makes no request.
+func (b *Backend) check(ch driver.Channel) error {
+	if err := b.open(); err != nil {
+		return err
 	}
-	return b.names.Topic(ch)
+	return b.legal(ch)
 }
 
 // legal returns an error for a channel that Kafka or its options cannot carry. It makes no request.
 func (b *Backend) legal(ch driver.Channel) error {
-	if err := b.names.Check(ch); err != nil {
+	if err := b.channels.Check(ch); err != nil {
 		return &driver.Error{Class: driver.Permanent, Err: err}
 	}
-	if err := b.names.Mapping.Conflict(b.names, ch); err != nil {
+	if err := b.channels.Mapping.Conflict(b.channels.Names, ch); err != nil {
 		return failure.Permanent("kafka.Options.Names: %w", err)
 	}
 	if ch.Ordered && b.o.channel(ch).Ordering == OrderNone {
@@ -144,12 +147,10 @@ func (b *Backend) legal(ch driver.Channel) error {
 	return nil
 }
 
-// Operations returns what an operator can do with the channels. The brokers cannot refuse the fetches of one group, and
-// do not move records.
-func (b *Backend) Operations() driver.Operations {
-	return driver.Operations{
-		Catalog: b.Catalog, Plan: planner{b}.plan, Activity: b.Activity, Peek: b.Peek, Return: b.Return,
-		Purge: b.Purge, Remove: b.Remove, Snapshot: b.Snapshot, Restore: b.Restore,
-		Rewind: b.Rewind, Orphans: b.Orphans,
+// Sender opens the sending end of a channel.
+func (b *Backend) Sender(ctx context.Context, to driver.Channel) (driver.Sender, error) {
+	if err := b.check(to); err != nil {
+		return nil, err
 	}
+	return b.senders.Open(ctx, to, b.channels.TopicOf(to))
 }

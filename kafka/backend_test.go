@@ -62,7 +62,7 @@ func TestTheTopicOfAChannel(t *testing.T) {
 		{Queue: "orders", DeadLetter: true}:   "prod.orders.prod.orders.dlq",
 		{Exchange: "events", Queue: "mobile"}: "prod.events",
 	} {
-		if got := b.topicOf(ch); got != want {
+		if got := b.channels.TopicOf(ch); got != want {
 			t.Errorf("the topic of %s is %s, want %s", ch, got, want)
 		}
 	}

@@ -75,7 +75,7 @@ func (q *deadTopic) Put(ctx context.Context, rs []Rejected) []error {
 
 // letters are the copies of records.
 func (q *deadTopic) letters(rs []Rejected) []*kgo.Record {
-	name := q.b.names.DeadLetters(q.ch)
+	name := q.b.channels.DeadLetters(q.ch)
 	copies := make([]*kgo.Record, len(rs))
 	for i := range rs {
 		copies[i] = q.letter(name, &rs[i])

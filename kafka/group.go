@@ -176,7 +176,7 @@ func (g *group) compare(ctx context.Context, m *member) {
 
 // seen notes what the channel's topic is now.
 func (g *group) seen(ctx context.Context, m *member, t cluster.Topic) {
-	_ = g.sub.b.provisioner.see(ctx, t) // after an error, what was seen before counts until the next look
+	_ = g.sub.b.provisioner.See(ctx, t) // after an error, what was seen before counts until the next look
 	if t.Partitions > m.partitions {
 		g.widen(ctx, m, t)
 	}
@@ -185,7 +185,7 @@ func (g *group) seen(ctx context.Context, m *member, t cluster.Topic) {
 // widen gives the tiers as many partitions as the channel's topic has now.
 func (g *group) widen(ctx context.Context, m *member, t cluster.Topic) {
 	s := g.sub
-	if spec, ours := s.b.provisioner.wished(s.from); ours && len(s.tiers) > 0 {
+	if spec, ours := s.b.provisioner.Wished(s.from); ours && len(s.tiers) > 0 {
 		if err := s.b.Ensure(ctx, spec); err != nil {
 			s.b.log.Error("partitions were added to a topic, and its tiers have fewer: records of the new partitions "+
 				"cannot wait for a retry", "topic", t.Name, "partitions", t.Partitions, "group", s.group, "error", err)

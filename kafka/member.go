@@ -59,7 +59,7 @@ func (m *member) options(topics []string) []kgo.Opt {
 		// The range balancer gives a partition of a tier to the member that has the channel's partition of that number.
 		opts = append(opts, kgo.ServerSideBalancer(), kgo.Balancers(kgo.RangeBalancer()))
 	default:
-		opts = append(opts, kgo.Balancers(assign.Following(s.b.names, s.group)))
+		opts = append(opts, kgo.Balancers(assign.Following(s.b.channels.Names, s.group)))
 	}
 	if m.g.ledger.Rules.MarksEnds {
 		opts = append(opts, kgo.KeepControlRecords())
@@ -93,7 +93,7 @@ func (s *subscription) instance() *string {
 	case s.tiersOnly:
 		id += "." + s.group
 	default:
-		id += "." + s.b.names.Member(s.from)
+		id += "." + s.b.channels.Member(s.from)
 	}
 	return &id
 }

@@ -32,9 +32,9 @@ func (r *receiver) Uncommitted() int64 {
 
 // Address implements driver.Addresser.
 func (b *Backend) Address(ch driver.Channel) driver.Address {
-	a := driver.Address{System: system, Destination: b.topicOf(ch)}
+	a := driver.Address{System: system, Destination: b.channels.TopicOf(ch)}
 	if ch.Queue != "" {
-		a.Group = b.names.Group(ch)
+		a.Group = b.channels.Group(ch)
 	}
 	return a
 }

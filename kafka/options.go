@@ -13,6 +13,7 @@ import (
 
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/internal/part"
+	"github.com/godwitmq/godwit/kafka/internal/layout"
 )
 
 const (
@@ -400,3 +401,24 @@ func (c ChannelOptions) or(others ChannelOptions) ChannelOptions {
 
 // tiered reports whether records of the channel may wait in tiers.
 func (c *ChannelOptions) tiered() bool { return c.Retries != RetryBlock && len(c.Tiers) > 0 }
+
+// uses is how a channel uses its topics.
+func (o *Options) uses(ch driver.Channel) layout.Use {
+	set := o.channel(ch)
+	u := layout.Use{
+		Share: set.GroupProtocol == GroupShare && !ch.DeadLetter, Unordered: set.Ordering == OrderNone,
+		Spread: set.NullKeys == NullKeysSpread, Zip: set.BodyCompression == BodyCompressionZstd,
+		Partitions: set.Partitions, Retention: set.Retention, Compression: set.Compression,
+		TopicConfig: set.TopicConfig,
+	}
+	if set.tiered() {
+		u.Tiers = set.Tiers
+	}
+	ch.DeadLetter = false
+	own := o.Channels[ch.String()]
+	if ch.Exchange != "" {
+		own = o.Channels[driver.Channel{Exchange: ch.Exchange}.String()].or(own)
+	}
+	u.Wished = cmp.Or(own.Partitions, o.Partitions)
+	return u
+}

@@ -27,7 +27,7 @@ func (b *Backend) ResumePartitions(channel string, partitions ...int32) error {
 
 func (b *Backend) pause(channel string, partitions []int32, on bool) error {
 	ch := layout.Parse(channel)
-	if err := b.names.Check(ch); err != nil || ch.Queue == "" {
+	if err := b.channels.Check(ch); err != nil || ch.Queue == "" {
 		return errors.Join(failure.Permanent("%q has no consumers: name a channel, as orders or "+
 			"wishlist_events.mobile", channel), err)
 	}
@@ -75,7 +75,7 @@ func (p *pauses) set(ch driver.Channel, partitions []int32, on bool) {
 	}
 	p.paused[ch] = now
 	for r := range p.receivers {
-		if unordered(r.sub.from) == ch {
+		if layout.Plain(r.sub.from) == ch {
 			r.ledger.Epochs.Pause(now)
 		}
 	}
@@ -89,17 +89,11 @@ func (p *pauses) add(r *receiver) {
 		p.receivers = map[*receiver]bool{}
 	}
 	p.receivers[r] = true
-	r.ledger.Epochs.Pause(p.paused[unordered(r.sub.from)])
+	r.ledger.Epochs.Pause(p.paused[layout.Plain(r.sub.from)])
 }
 
 func (p *pauses) remove(r *receiver) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.receivers, r)
-}
-
-// unordered is a channel as its name says it, whatever the options of a consumer add.
-func unordered(ch driver.Channel) driver.Channel {
-	ch.Ordered = false
-	return ch
 }

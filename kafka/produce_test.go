@@ -14,7 +14,7 @@ func TestASendEndsWithItsContext(t *testing.T) {
 	why := errors.New("the caller gave up")
 	ctx, cancel := context.WithCancelCause(context.Background())
 	cancel(why)
-	errs := b.producer.produceOnce(ctx, []*kgo.Record{{Topic: "orders"}, {Topic: "orders"}})
+	errs := b.senders.Producer.ProduceOnce(ctx, []*kgo.Record{{Topic: "orders"}, {Topic: "orders"}})
 	if len(errs) != 2 {
 		t.Fatalf("%d errors for two records", len(errs))
 	}

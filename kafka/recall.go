@@ -105,7 +105,7 @@ func (g *group) look(ctx context.Context) (deadletter.Log, bool) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, recallPatience)
 	defer cancel()
-	log, err := deadletter.Look(ctx, g.sub.b.cluster, g.sub.b.names.DeadLetters(q.ch))
+	log, err := deadletter.Look(ctx, g.sub.b.cluster, g.sub.b.channels.DeadLetters(q.ch))
 	if err != nil {
 		g.logUnread(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/kafka/internal/failure"
 	"github.com/godwitmq/godwit/kafka/internal/records"
+	"github.com/godwitmq/godwit/kafka/internal/send"
 	"github.com/godwitmq/godwit/kafka/internal/wire"
 )
 
@@ -160,7 +161,7 @@ func (r *receiver) carryOut(ctx context.Context, in *records.Round, into []drive
 		d := &into[len(into)-1]
 		texts.Decode(m.Record, d)
 		r.sub.fill(d, m.Epoch.Name, m.Record, m.Epoch.Stay > 0)
-		r.sub.b.point(d)
+		send.Point(r.sub.b.o.Store, d)
 	}
 	clear(in.Out)
 	if len(in.Moved) == 0 {

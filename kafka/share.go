@@ -6,6 +6,7 @@ import (
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/kafka/internal/client"
 	"github.com/godwitmq/godwit/kafka/internal/deadletter"
+	"github.com/godwitmq/godwit/kafka/internal/send"
 	"github.com/godwitmq/godwit/kafka/internal/share"
 )
 
@@ -14,7 +15,7 @@ import (
 func newShareReceiver(
 	ctx context.Context, b *Backend, from driver.Channel, o driver.ReceiverOptions,
 ) (driver.Receiver, error) {
-	group := b.names.Group(from)
+	group := b.channels.Group(from)
 	lock, err := share.LockOf(ctx, b.cluster.Client, group)
 	if err != nil {
 		return nil, err
@@ -25,9 +26,9 @@ func newShareReceiver(
 	}
 	delays := b.o.channel(from).Tiers
 	r, err := share.NewReceiver(ctx, &share.Config{
-		Channel: from, Options: o, Topic: b.names.Topic(from), Group: group,
+		Channel: from, Options: o, Topic: b.channels.Topic(from), Group: group,
 		Lock: lock, LeastRetry: delays[0], LongestRetry: longestWait, FetchWait: fetchWait,
-		Rack: b.o.Rack, Point: b.point,
+		Rack: b.o.Rack, Point: func(d *driver.Delivery) { send.Point(b.o.Store, d) },
 		Open:  func() (*client.Client, error) { return b.cluster.Dial() },
 		Tiers: tiers, Held: tiers.ledger.Holds,
 		Retry: func(ctx context.Context, rs []share.Copy) []error {

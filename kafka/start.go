@@ -13,7 +13,9 @@ import (
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/internal/backoff"
 	"github.com/godwitmq/godwit/internal/offsets"
+	"github.com/godwitmq/godwit/kafka/internal/cluster"
 	"github.com/godwitmq/godwit/kafka/internal/failure"
+	"github.com/godwitmq/godwit/kafka/internal/operate"
 	"github.com/godwitmq/godwit/kafka/internal/wire"
 )
 
@@ -88,8 +90,8 @@ func (s *subscription) tryStart(ctx context.Context) (again bool, err error) {
 	if err != nil {
 		return driver.ClassOf(err).Passing(), err
 	}
-	r := rewind{Cluster: s.b.cluster, topic: t, group: s.group}
-	missing, begun, err := r.uncommitted(ctx)
+	r := operate.Change{Cluster: s.b.cluster, Topic: t, Group: s.group}
+	missing, begun, err := s.uncommitted(ctx, t)
 	if err != nil || begun || len(missing) == 0 {
 		return driver.ClassOf(err).Passing(), err
 	}
@@ -105,7 +107,7 @@ func (s *subscription) tryStart(ctx context.Context) (again bool, err error) {
 	if s.set.Start.From == StartTime {
 		to.From, to.Time = driver.FromTime, s.set.Start.Time
 	}
-	plan, err := r.plan(ctx, to)
+	plan, err := r.Plan(ctx, to)
 	if err != nil {
 		return driver.ClassOf(err).Passing(), err
 	}
@@ -133,19 +135,19 @@ func (s *subscription) tryStart(ctx context.Context) (again bool, err error) {
 
 // uncommitted are the partitions for which a group has no commit. begun: Godwit has committed for others, so that they
 // were added since.
-func (r *rewind) uncommitted(ctx context.Context) (missing []int32, begun bool, err error) {
-	committed, err := r.Committed(ctx, r.group)
+func (s *subscription) uncommitted(ctx context.Context, t cluster.Topic) (missing []int32, begun bool, err error) {
+	committed, err := s.b.cluster.Committed(ctx, s.group)
 	if err != nil {
 		return nil, false, err
 	}
-	for n := range int32(r.topic.Partitions) {
-		c, ok := committed.Lookup(r.topic.Name, n)
+	for n := range int32(t.Partitions) {
+		c, ok := committed.Lookup(t.Name, n)
 		switch {
 		case ok && c.Err != nil:
-			return nil, false, fmt.Errorf("ask what group %s has committed: %w", r.group, failure.Classify(c.Err))
+			return nil, false, fmt.Errorf("ask what group %s has committed: %w", s.group, failure.Classify(c.Err))
 		case !ok || c.At < 0:
 			missing = append(missing, n)
-		case offsets.Genuine(c.At, c.Metadata, wire.Log(r.topic.ID, n)):
+		case offsets.Genuine(c.At, c.Metadata, wire.Log(t.ID, n)):
 			begun = true
 		}
 	}

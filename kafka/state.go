@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -16,6 +17,7 @@ import (
 	"github.com/godwitmq/godwit/internal/part"
 	"github.com/godwitmq/godwit/kafka/internal/cluster"
 	"github.com/godwitmq/godwit/kafka/internal/failure"
+	"github.com/godwitmq/godwit/kafka/internal/provision"
 )
 
 const (
@@ -26,6 +28,8 @@ const (
 	statePast = "godwit-past"
 	// stateVersions bounds the versions that a record names.
 	stateVersions = 64
+	// stateWait is how long the brokers may send nothing while a state is read.
+	stateWait = 15 * time.Second
 	// stateBytes is the size limit of a state's records.
 	stateBytes = 8 << 20
 )
@@ -49,7 +53,7 @@ func (b *Backend) OpenState(name string) (*State, error) {
 		return nil, fmt.Errorf("kafka: %q is no name of a state: use letters, digits, '_' and '-', begin and end with a "+
 			"letter or digit, without '--'", name)
 	}
-	return &State{b: b, name: name, topic: b.names.State(name)}, nil
+	return &State{b: b, name: name, topic: b.channels.State(name)}, nil
 }
 
 // Load reads the text. The version is the offset of its record, and those of the records before it that counted.
@@ -86,7 +90,7 @@ func (s *State) store(ctx context.Context, text []byte, version string) error {
 	r := &kgo.Record{Topic: s.topic, Value: text, Headers: []kgo.RecordHeader{
 		{Key: stateBase, Value: []byte(base)}, {Key: statePast, Value: []byte(past)},
 	}}
-	if err := s.b.producer.produce(ctx, []*kgo.Record{r})[0]; err != nil {
+	if err := s.b.senders.Producer.Produce(ctx, []*kgo.Record{r})[0]; err != nil {
 		return err
 	}
 	counts := false
@@ -115,7 +119,7 @@ func (s *State) ensure(ctx context.Context) error {
 	}
 	t, err := s.b.cluster.Find(ctx, s.topic)
 	if err != nil && driver.ClassOf(err) == driver.NotFound {
-		t, err = s.b.provisioner.create(ctx, wish{name: s.topic, partitions: 1, config: map[string]string{
+		t, err = s.b.provisioner.Create(ctx, provision.Wish{Name: s.topic, Partitions: 1, Config: map[string]string{
 			"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1",
 			"max.message.bytes": strconv.Itoa(stateBytes),
 		}}, s.b.o.Replication)
@@ -183,7 +187,7 @@ func (s *State) read(ctx context.Context, end int64) (text []byte, version strin
 
 // each reads the records between two offsets, without a group.
 func (s *State) each(ctx context.Context, from, end int64, visit func(r *kgo.Record)) error {
-	r, err := s.b.cluster.Read(map[string]map[int32]kgo.Offset{s.topic: {0: kgo.NewOffset().At(from)}}, peekWait,
+	r, err := s.b.cluster.Read(map[string]map[int32]kgo.Offset{s.topic: {0: kgo.NewOffset().At(from)}}, stateWait,
 		kgo.ConsumeResetOffset(kgo.NoResetOffset())) // records that were deleted meanwhile are an error
 	if err != nil {
 		return err

@@ -42,12 +42,12 @@ func subscribe(b *Backend, from driver.Channel, o driver.ReceiverOptions, why pu
 	log func() string,
 ) *subscription {
 	s := &subscription{
-		b: b, from: from, o: o, set: b.o.channel(from), topic: b.topicOf(from),
-		group: b.names.Group(from), consumer: b.names.Group(from),
+		b: b, from: from, o: o, set: b.o.channel(from), topic: b.channels.TopicOf(from),
+		group: b.channels.Group(from), consumer: b.channels.Group(from),
 		tiersOnly: why == toRetry, transforms: why == toTransform, tiers: map[string]time.Duration{},
 	}
 	if s.tiersOnly {
-		s.group = b.names.Retries(from)
+		s.group = b.channels.Retries(from)
 	}
 	if from.DeadLetter {
 		s.set.Retries = RetryBlock
@@ -63,7 +63,7 @@ func subscribe(b *Backend, from driver.Channel, o driver.ReceiverOptions, why pu
 		return s
 	}
 	for _, d := range s.set.Tiers {
-		s.tiers[b.names.Tier(from, d)] = d
+		s.tiers[b.channels.Tier(from, d)] = d
 	}
 	s.retry = &tierQueue{b: b, ch: from, consumer: s.consumer, tiers: s.set.Tiers}
 	return s
@@ -108,7 +108,7 @@ func (s *subscription) inOrder() bool { return s.from.Ordered && s.set.NullKeys 
 // copies are the topics, apart from the tiers, to which records of this channel are copied.
 func (s *subscription) copies() []string {
 	if q, ok := s.dead.(*deadTopic); ok {
-		return []string{s.b.names.DeadLetters(q.ch)}
+		return []string{s.b.channels.DeadLetters(q.ch)}
 	}
 	return nil
 }
@@ -156,7 +156,7 @@ func (s *subscription) fill(d *driver.Delivery, source string, r *kgo.Record, ti
 		}
 	}
 	if s.from.DeadLetter {
-		d.Origin = deadletter.OriginOf(s.b.names, s.from, r)
+		d.Origin = deadletter.OriginOf(s.b.channels.Names, s.from, r)
 		if at, ok := deadletter.SentAt(r); ok {
 			d.SentAt = at
 		}

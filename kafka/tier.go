@@ -2,6 +2,7 @@ package kafka
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -38,7 +39,7 @@ func (q *tierQueue) copies(ctx context.Context, rs []Later) ([]*kgo.Record, erro
 	for i := range rs {
 		copies[i] = wire.ForTier(rs[i].Record, rs[i].Due, rs[i].Attempt, rs[i].FirstFailure)
 		wire.SetHeader(copies[i], wire.GroupHeader, q.consumer)
-		copies[i].Topic = q.b.names.Tier(q.ch, q.fitting(rs[i].Due.Sub(now)))
+		copies[i].Topic = q.b.channels.Tier(q.ch, q.fitting(rs[i].Due.Sub(now)))
 	}
 	return copies, q.widen(ctx, copies)
 }
@@ -63,11 +64,11 @@ func (q *tierQueue) widen(ctx context.Context, copies []*kgo.Record) error {
 // find makes sure that the producing client knows one partition of a tier. A topic that does not exist is left to
 // [Backend.copy].
 func (q *tierQueue) find(ctx context.Context, at wire.Partition) error {
-	if q.b.producer.knows(at) {
+	if q.b.senders.Producer.Knows(at) {
 		return nil
 	}
 	t, err := q.b.cluster.Find(ctx, at.Topic)
-	switch spec, ours := q.b.provisioner.wished(q.ch); {
+	switch spec, ours := q.b.provisioner.Wished(q.ch); {
 	case err != nil && driver.ClassOf(err) != driver.NotFound:
 		return err
 	case err != nil || int(at.N) < t.Partitions:
@@ -79,8 +80,8 @@ func (q *tierQueue) find(ctx context.Context, at wire.Partition) error {
 			return err
 		}
 	}
-	if q.b.producer.knows(wire.Partition{Topic: at.Topic}) { // with fewer partitions
-		q.b.producer.client.PurgeTopicsFromProducing(at.Topic)
+	if q.b.senders.Producer.Knows(wire.Partition{Topic: at.Topic}) { // with fewer partitions
+		q.b.senders.Producer.Client.PurgeTopicsFromProducing(at.Topic)
 	}
 	return nil
 }
@@ -93,4 +94,31 @@ func (q *tierQueue) fitting(wait time.Duration) time.Duration {
 		}
 	}
 	return q.tiers[len(q.tiers)-1]
+}
+
+// copy publishes copies to topics that the consumer of a channel owns. A missing topic is created again, once.
+func (b *Backend) copy(ctx context.Context, ch driver.Channel, rs []*kgo.Record) []error {
+	errs := b.senders.Producer.Produce(ctx, rs)
+	spec, ours := b.provisioner.Wished(ch)
+	var again []*kgo.Record
+	var which []int
+	for i, err := range errs {
+		if ours && driver.ClassOf(err) == driver.NotFound {
+			r := *rs[i]
+			again, which = append(again, &r), append(which, i)
+		}
+	}
+	if len(again) == 0 {
+		return errs
+	}
+	if err := b.Ensure(ctx, spec); err != nil {
+		for _, i := range which {
+			errs[i] = errors.Join(errs[i], err)
+		}
+		return errs
+	}
+	for k, err := range b.senders.Producer.Produce(ctx, again) {
+		errs[which[k]] = err
+	}
+	return errs
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/godwitmq/godwit/kafka/internal/client"
 	"github.com/godwitmq/godwit/kafka/internal/failure"
 	"github.com/godwitmq/godwit/kafka/internal/records"
+	"github.com/godwitmq/godwit/kafka/internal/send"
 )
 
 const (
@@ -197,10 +198,10 @@ func (t *transactor) publish(ctx context.Context) error {
 			copies, of = append(copies, &c), append(of, r)
 		}
 	}
-	p := &producer{client: t.client, log: t.sub.b.log}
+	p := &send.Producer{Client: t.client, Log: t.sub.b.log}
 	failed := map[*records.Result]error{}
 	var first error
-	for i, err := range p.produceOnce(ctx, copies) {
+	for i, err := range p.ProduceOnce(ctx, copies) {
 		if err == nil {
 			continue
 		}
@@ -236,7 +237,7 @@ func known(ctx context.Context, c *client.Client, sent []*kgo.Record) error {
 
 // refuse answers the copies that failed permanently. A missing topic that belongs to this consumer is created again.
 func (t *transactor) refuse(ctx context.Context, failed map[*records.Result]error) {
-	spec, ours := t.sub.b.provisioner.wished(t.sub.from)
+	spec, ours := t.sub.b.provisioner.Wished(t.sub.from)
 	var kept, refused []*records.Result
 	for _, r := range t.batch {
 		err := failed[r]

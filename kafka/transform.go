@@ -14,6 +14,7 @@ import (
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/internal/backoff"
 	"github.com/godwitmq/godwit/kafka/internal/failure"
+	"github.com/godwitmq/godwit/kafka/internal/send"
 	"github.com/godwitmq/godwit/kafka/internal/wire"
 )
 
@@ -28,7 +29,7 @@ func (b *Backend) Transform(
 	if err := b.receives(from); err != nil {
 		return nil, err
 	}
-	if s, ok := to.(*sender); !ok || s.b != b {
+	if s, ok := to.(*send.Sender); !ok || s.Of != b.senders {
 		return nil, failure.Permanent("channel %s: the sender of its results is of another backend, and cannot share a "+
 			"transaction: open both with the same one", from)
 	}
@@ -89,7 +90,7 @@ func (b *Backend) hasTransactions(ctx context.Context) error {
 // transactionalID is the id of a member's transactions. A static member has the same one after a restart, which ends
 // the transaction of the process before. Several channels may be mapped to one group.
 func (s *subscription) transactionalID() string {
-	return s.b.names.Member(s.from) + ".transform." + cmp.Or(s.b.o.InstanceID, rand.Text())
+	return s.b.channels.Member(s.from) + ".transform." + cmp.Or(s.b.o.InstanceID, rand.Text())
 }
 
 // transactionOptions are the options of a client that makes transactions.

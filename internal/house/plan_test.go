@@ -70,7 +70,24 @@ var plan = []room{
 	{path: "kafka/internal/failure", ours: []string{"driver"}, others: []string{franz + "/kgo", franz + "/kerr"}},
 	{path: "kafka/internal/intake", others: []string{franz + "/kgo"}},
 	{path: "kafka/internal/layout", ours: []string{"driver", "internal/part"}},
+	{
+		path: "kafka/internal/operate",
+		ours: []string{
+			"driver", "internal/backoff", "internal/claim", "internal/offsets", "kafka/internal/cluster",
+			"kafka/internal/deadletter", "kafka/internal/failure", "kafka/internal/layout", "kafka/internal/provision",
+			"kafka/internal/send", "kafka/internal/wire",
+		},
+		others: []string{franz + "/kgo", franz + "/kadm", franz + "/kerr", franz + "/kmsg"},
+	},
 	{path: "kafka/internal/parking"},
+	{
+		path: "kafka/internal/provision",
+		ours: []string{
+			"driver", "internal/backoff", "internal/claim", "kafka/internal/cluster", "kafka/internal/failure",
+			"kafka/internal/layout", "kafka/internal/share",
+		},
+		others: []string{franz + "/kgo", franz + "/kadm", franz + "/kerr", franz + "/kmsg"},
+	},
 	{
 		path: "kafka/internal/records", // it makes no request: kmsg and kadm are for the texts of requests, and ids
 		ours: []string{
@@ -78,6 +95,14 @@ var plan = []room{
 			"kafka/internal/parking", "kafka/internal/wire",
 		},
 		others: []string{franz + "/kgo", franz + "/kadm", franz + "/kerr", franz + "/kmsg"},
+	},
+	{
+		path: "kafka/internal/send",
+		ours: []string{
+			"driver", "internal/claim", "kafka/internal/client", "kafka/internal/cluster", "kafka/internal/deadletter",
+			"kafka/internal/failure", "kafka/internal/layout", "kafka/internal/wire",
+		},
+		others: []string{franz + "/kgo", franz + "/kerr"},
 	},
 	{
 		path: "kafka/internal/share", ours: []string{"driver", "internal/backoff", "kafka/internal/..."},

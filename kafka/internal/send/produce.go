@@ -1,4 +1,4 @@
-package kafka
+package send
 
 import (
 	"context"
@@ -8,23 +8,22 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/kafka/internal/client"
 	"github.com/godwitmq/godwit/kafka/internal/failure"
 	"github.com/godwitmq/godwit/kafka/internal/wire"
 )
 
-// producer publishes records, and waits for the answers.
-type producer struct {
-	client *client.Client
-	log    *slog.Logger
+// Producer publishes records, and waits for the answers.
+type Producer struct {
+	Client *client.Client
+	Log    *slog.Logger
 }
 
-// produce sends records, waits for the answer to each, and classifies the errors. The client never finds a topic again
+// Produce sends records, waits for the answer to each, and classifies the errors. The client never finds a topic again
 // that was deleted and created again: forget makes it drop the old id, and produce sends once more the records that
 // failed for this reason.
-func (p *producer) produce(ctx context.Context, rs []*kgo.Record) []error {
-	errs := p.produceOnce(ctx, rs)
+func (p *Producer) Produce(ctx context.Context, rs []*kgo.Record) []error {
+	errs := p.ProduceOnce(ctx, rs)
 	var again []*kgo.Record
 	var which []int
 	for i, err := range errs {
@@ -35,7 +34,7 @@ func (p *producer) produce(ctx context.Context, rs []*kgo.Record) []error {
 		}
 	}
 	if p.forget(rs, errs); len(again) > 0 {
-		for k, err := range p.produceOnce(ctx, again) {
+		for k, err := range p.ProduceOnce(ctx, again) {
 			if errs[which[k]] = err; err == nil {
 				*rs[which[k]] = *again[k] // topic, partition and offset
 			}
@@ -48,7 +47,7 @@ func (p *producer) produce(ctx context.Context, rs []*kgo.Record) []error {
 }
 
 // forget makes the client look up again the topics that it did not find, or not with the id that it knows.
-func (p *producer) forget(rs []*kgo.Record, errs []error) {
+func (p *Producer) forget(rs []*kgo.Record, errs []error) {
 	gone := map[string]bool{}
 	for i, err := range errs {
 		again := errors.Is(err, kerr.UnknownTopicID)
@@ -57,28 +56,28 @@ func (p *producer) forget(rs []*kgo.Record, errs []error) {
 		}
 		gone[rs[i].Topic] = true
 		if again {
-			p.log.Error("a topic was deleted and created again: the records of the old topic are gone, and sends go "+
+			p.Log.Error("a topic was deleted and created again: the records of the old topic are gone, and sends go "+
 				"to the new one", "topic", rs[i].Topic)
 		}
-		p.client.PurgeTopicsFromProducing(rs[i].Topic)
+		p.Client.PurgeTopicsFromProducing(rs[i].Topic)
 	}
 }
 
-// knows says whether the client has looked for a partition, and found it.
-func (p *producer) knows(at wire.Partition) bool {
-	leader, _, err := p.client.PartitionLeader(at.Topic, at.N)
+// Knows says whether the client has looked for a partition, and found it.
+func (p *Producer) Knows(at wire.Partition) bool {
+	leader, _, err := p.Client.PartitionLeader(at.Topic, at.N)
 	return leader >= 0 || err != nil // an error is one of the partition
 }
 
-// produceOnce waits for all answers, or for the end of ctx. A record without an answer by then may still be stored.
-func (p *producer) produceOnce(ctx context.Context, rs []*kgo.Record) []error {
+// ProduceOnce waits for all answers, or for the end of ctx. A record without an answer by then may still be stored.
+func (p *Producer) ProduceOnce(ctx context.Context, rs []*kgo.Record) []error {
 	type answer struct {
 		i   int
 		err error
 	}
 	answers := make(chan answer, len(rs)) // has room for all: the client must not block on it after ctx has ended
 	for i, r := range rs {
-		p.client.Produce(ctx, r, func(_ *kgo.Record, err error) { answers <- answer{i, err} })
+		p.Client.Produce(ctx, r, func(_ *kgo.Record, err error) { answers <- answer{i, err} })
 	}
 	errs := make([]error, len(rs))
 	open := make([]bool, len(rs))
@@ -97,33 +96,6 @@ func (p *producer) produceOnce(ctx context.Context, rs []*kgo.Record) []error {
 			}
 			return errs
 		}
-	}
-	return errs
-}
-
-// copy publishes copies to topics that the consumer of a channel owns. A missing topic is created again, once.
-func (b *Backend) copy(ctx context.Context, ch driver.Channel, rs []*kgo.Record) []error {
-	errs := b.producer.produce(ctx, rs)
-	spec, ours := b.provisioner.wished(ch)
-	var again []*kgo.Record
-	var which []int
-	for i, err := range errs {
-		if ours && driver.ClassOf(err) == driver.NotFound {
-			r := *rs[i]
-			again, which = append(again, &r), append(which, i)
-		}
-	}
-	if len(again) == 0 {
-		return errs
-	}
-	if err := b.Ensure(ctx, spec); err != nil {
-		for _, i := range which {
-			errs[i] = errors.Join(errs[i], err)
-		}
-		return errs
-	}
-	for k, err := range b.producer.produce(ctx, again) {
-		errs[which[k]] = err
 	}
 	return errs
 }

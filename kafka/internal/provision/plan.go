@@ -1,4 +1,4 @@
-package kafka
+package provision
 
 import (
 	"context"
@@ -26,9 +26,6 @@ const (
 	partitions = "partitions"
 )
 
-// planner compares topics with specifications. It changes nothing.
-type planner struct{ b *Backend }
-
 // existing is what exists: a request for all topics, and one for their configurations.
 type existing struct {
 	brokers int
@@ -36,19 +33,16 @@ type existing struct {
 	configs map[string][]kadm.Config
 }
 
-// plan is driver.Operations.Plan.
-func (p planner) plan(ctx context.Context, specs []driver.ChannelSpec) (all []driver.Difference, err error) {
-	if err := p.b.open(); err != nil {
-		return nil, err
-	}
+// Plan returns how the topics differ from specifications, and what the store lacks; nil: there is none. It changes
+// nothing.
+func (p *Provisioner) Plan(
+	ctx context.Context, specs []driver.ChannelSpec, store driver.Store,
+) (all []driver.Difference, err error) {
 	var names []string
 	for _, s := range specs {
-		if err := errors.Join(p.b.legal(s.Channel), possible(s), bearable(s, p.b.o.channel(s.Channel))); err != nil {
-			return nil, err
-		}
-		names = append(names, p.b.provisioner.ownTopic(s).name)
-		for _, w := range p.b.provisioner.besides(s, 0) {
-			names = append(names, w.name)
+		names = append(names, p.ownTopic(s).Name)
+		for _, w := range p.besides(s, 0) {
+			names = append(names, w.Name)
 		}
 	}
 	slices.Sort(names)
@@ -56,14 +50,14 @@ func (p planner) plan(ctx context.Context, specs []driver.ChannelSpec) (all []dr
 	if err != nil {
 		return nil, err
 	}
-	if p.b.o.Store != nil && len(specs) > 0 && specs[0].Mode == driver.Declare {
-		if all, err = claim.Plan(ctx, p.b.o.Store, specs[0].Channel); err != nil {
+	if store != nil && len(specs) > 0 && specs[0].Mode == driver.Declare {
+		if all, err = claim.Plan(ctx, store, specs[0].Channel); err != nil {
 			return nil, fmt.Errorf("the store of large messages: %w", err)
 		}
 	}
 	seen := map[[2]string]bool{} // a topic is part of several specifications
 	for _, s := range specs {
-		for _, d := range p.channel(s, is) {
+		for _, d := range p.differences(s, is) {
 			key := [2]string{d.Name, d.Attribute}
 			if !seen[key] {
 				all = append(all, d)
@@ -71,7 +65,7 @@ func (p planner) plan(ctx context.Context, specs []driver.ChannelSpec) (all []dr
 			seen[key] = true
 		}
 	}
-	replicas := p.b.o.Replication
+	replicas := p.replication
 	if replicas > is.brokers && slices.ContainsFunc(all, func(d driver.Difference) bool {
 		return d.Kind == driver.DiffersMissing
 	}) {
@@ -82,7 +76,7 @@ func (p planner) plan(ctx context.Context, specs []driver.ChannelSpec) (all []dr
 }
 
 // read reads topics.
-func (p planner) read(ctx context.Context, names []string) (is existing, err error) {
+func (p *Provisioner) read(ctx context.Context, names []string) (is existing, err error) {
 	is.topics, is.configs = map[string]cluster.Topic{}, map[string][]kadm.Config{}
 	if len(names) == 0 {
 		return is, nil
@@ -93,7 +87,7 @@ func (p planner) read(ctx context.Context, names []string) (is existing, err err
 		one.Topic = &name
 		req.Topics = append(req.Topics, one)
 	}
-	resp, err := req.RequestWith(ctx, p.b.cluster.Client)
+	resp, err := req.RequestWith(ctx, p.cluster.Client)
 	if err != nil {
 		return is, fmt.Errorf("look up %d topics: %w", len(names), failure.Classify(err))
 	}
@@ -110,7 +104,7 @@ func (p planner) read(ctx context.Context, names []string) (is existing, err err
 	if len(is.topics) == 0 {
 		return is, nil
 	}
-	described, err := p.b.cluster.Admin.DescribeTopicConfigs(ctx, slices.Sorted(maps.Keys(is.topics))...)
+	described, err := p.cluster.Admin.DescribeTopicConfigs(ctx, slices.Sorted(maps.Keys(is.topics))...)
 	if err != nil {
 		return is, fmt.Errorf("read the configuration of topics: %w", failure.Classify(err))
 	}
@@ -123,31 +117,33 @@ func (p planner) read(ctx context.Context, names []string) (is existing, err err
 	return is, nil
 }
 
-// channel returns the differences of one channel.
-func (p planner) channel(s driver.ChannelSpec, is existing) []driver.Difference {
-	own := p.b.provisioner.ownTopic(s)
-	d := driver.Difference{Channel: s.Channel, Resource: aTopic, Name: own.name}
+// differences are those of one channel.
+func (p *Provisioner) differences(s driver.ChannelSpec, is existing) []driver.Difference {
+	own := p.ownTopic(s)
+	d := driver.Difference{Channel: s.Channel, Resource: aTopic, Name: own.Name}
 	if s.Channel.Exchange != "" {
 		d.Channel = driver.Channel{Exchange: s.Channel.Exchange, Ordered: s.Channel.Ordered}
 	}
-	all := p.topic(d, s, own, is)
-	n := own.partitions
-	if t, there := is.topics[own.name]; there {
-		n = max(t.Partitions, wishedPartitions(&p.b.o, s))
+	all := p.difference(d, s, own, is)
+	n := own.Partitions
+	if t, there := is.topics[own.Name]; there {
+		n = max(t.Partitions, p.channels.Uses(s.Channel).Wished)
 	}
-	for _, w := range p.b.provisioner.besides(s, n) {
-		d := driver.Difference{Channel: s.Channel, Resource: aDeadTopic, Name: w.name}
+	for _, w := range p.besides(s, n) {
+		d := driver.Difference{Channel: s.Channel, Resource: aDeadTopic, Name: w.Name}
 		if w.exactly {
 			d.Resource = aTier
 		}
-		all = append(all, p.topic(d, s, w, is)...)
+		all = append(all, p.difference(d, s, w, is)...)
 	}
 	return all
 }
 
-// topic returns the differences of one topic.
-func (p planner) topic(d driver.Difference, s driver.ChannelSpec, w wish, is existing) (all []driver.Difference) {
-	t, there := is.topics[w.name]
+// difference returns the differences of one topic.
+func (p *Provisioner) difference(
+	d driver.Difference, s driver.ChannelSpec, w Wish, is existing,
+) (all []driver.Difference) {
+	t, there := is.topics[w.Name]
 	switch {
 	case w.mapped && there:
 		return nil
@@ -156,12 +152,12 @@ func (p planner) topic(d driver.Difference, s driver.ChannelSpec, w wish, is exi
 		d.Note = "it does not exist: kafka.Options.Names maps the channel to it, so create it, or correct the entry"
 		return []driver.Difference{d}
 	case !there:
-		d.To = strconv.Itoa(w.partitions) + " " + partitions
+		d.To = strconv.Itoa(w.Partitions) + " " + partitions
 		return []driver.Difference{d}
 	}
-	wanted := w.partitions
+	wanted := w.Partitions
 	if !w.exactly {
-		wanted = wishedPartitions(&p.b.o, s)
+		wanted = p.channels.Uses(s.Channel).Wished
 		if d.Resource == aDeadTopic {
 			wanted = 0
 		}
@@ -170,7 +166,7 @@ func (p planner) topic(d driver.Difference, s driver.ChannelSpec, w wish, is exi
 		all = append(all, differentPartitions(d, t.Partitions, wanted))
 	}
 	if s.Owner || s.Mode == driver.Verify {
-		all = append(all, differentConfig(d, is.configs[w.name], w)...)
+		all = append(all, differentConfig(d, is.configs[w.Name], w)...)
 	}
 	return all
 }
@@ -193,10 +189,10 @@ func differentPartitions(d driver.Difference, is, wanted int) driver.Difference 
 }
 
 // differentConfig are the settings of a topic that differ. Settings that are not wished for are left alone.
-func differentConfig(d driver.Difference, configs []kadm.Config, w wish) (all []driver.Difference) {
+func differentConfig(d driver.Difference, configs []kadm.Config, w Wish) (all []driver.Difference) {
 	d.Kind = driver.DiffersValue
-	for _, key := range slices.Sorted(maps.Keys(w.config)) {
-		d.Attribute, d.From, d.To, d.Risk = key, cluster.ConfigOf(configs, key), w.config[key], ""
+	for _, key := range slices.Sorted(maps.Keys(w.Config)) {
+		d.Attribute, d.From, d.To, d.Risk = key, cluster.ConfigOf(configs, key), w.Config[key], ""
 		if d.From == d.To {
 			continue
 		}
@@ -208,16 +204,4 @@ func differentConfig(d driver.Difference, configs []kadm.Config, w wish) (all []
 		all = append(all, d)
 	}
 	return all
-}
-
-// wishedPartitions is the number of partitions that the options name for the topic of a channel; 0: none.
-func wishedPartitions(o *Options, s driver.ChannelSpec) int {
-	own := o.Channels[s.Channel.String()]
-	if s.Channel.Exchange != "" {
-		own = o.Channels[driver.Channel{Exchange: s.Channel.Exchange}.String()].or(own)
-	}
-	if own.Partitions != 0 {
-		return own.Partitions
-	}
-	return o.Partitions
 }

@@ -1,4 +1,4 @@
-package kafka
+package operate
 
 import (
 	"cmp"
@@ -18,34 +18,25 @@ import (
 	"github.com/godwitmq/godwit/kafka/internal/wire"
 )
 
-// Inspect counts the records that a group has not finished. The counts come from OffsetFetch and ListOffsets, with
-// stable offsets only, minus the records that the commit's metadata has as finished. (DescribeGroups does not know
-// groups of KIP-848.) Waiting includes records in flight, because the log does not distinguish them; records in tiers
-// count as Delayed. Oldest is the age of the oldest record, among partitions without finished records beyond the
-// commit: in other partitions the oldest record is being handled, or waits for a retry. Ends of transactions,
-// and records of aborted ones, count only behind a record that waits, and not among dead letters, which are counted
-// exactly.
-func (b *Backend) Inspect(ctx context.Context, ch driver.Channel) (driver.Depth, error) {
-	if err := b.open(); err != nil {
-		return driver.Depth{}, err
-	}
-	if err := b.legal(ch); err != nil {
+// Inspect is driver.Inspector.Inspect, as kafka.Backend describes it.
+func Inspect(ctx context.Context, n *Namespace, ch driver.Channel) (driver.Depth, error) {
+	if err := n.Channels.Legal(ch); err != nil {
 		return driver.Depth{}, err
 	}
 	if ch.Queue == "" {
 		return driver.Depth{}, failure.Permanent("channel %s: an exchange has no group: inspect its channels", ch)
 	}
-	name := b.topicOf(ch)
-	own, err := b.cluster.Find(ctx, name)
+	name := n.Channels.TopicOf(ch)
+	own, err := n.Cluster.Find(ctx, name)
 	if err != nil {
 		return driver.Depth{}, err
 	}
 	d := driver.Depth{Oldest: -1}
-	share := b.o.channel(ch).GroupProtocol == GroupShare && !ch.DeadLetter
-	group := b.names.Group(ch)
-	l := lag{b.cluster}
+	uses := n.Channels.Uses(ch)
+	group := n.Channels.Group(ch)
+	l := lag{n.Cluster}
 	ask := l.Committed
-	if share {
+	if uses.Share {
 		ask = l.Shared
 	}
 	committed, err := ask(ctx, group)
@@ -66,16 +57,16 @@ func (b *Backend) Inspect(ctx context.Context, ch driver.Channel) (driver.Depth,
 			d.Oldest = max(d.Oldest, p.age)
 		}
 	}
-	if o := b.o.channel(ch); ch.DeadLetter || !o.tiered() || b.o.RetryQueue != nil {
+	if ch.DeadLetter || n.Channels.OwnRetries {
 		return d, nil
 	}
-	if share {
-		if committed, err = l.Committed(ctx, b.names.Retries(ch)); err != nil {
+	if uses.Share && len(uses.Tiers) > 0 {
+		if committed, err = l.Committed(ctx, n.Channels.Retries(ch)); err != nil {
 			return d, err
 		}
 	}
-	for _, tier := range b.o.channel(ch).Tiers {
-		t, err := b.cluster.Find(ctx, b.names.Tier(ch, tier))
+	for _, tier := range uses.Tiers {
+		t, err := n.Cluster.Find(ctx, n.Channels.Tier(ch, tier))
 		if driver.ClassOf(err) == driver.NotFound && err != nil {
 			continue
 		}
@@ -279,7 +270,7 @@ func readCommitted(
 
 func newFirstsRequest(t cluster.Topic) *kmsg.FetchRequest {
 	req := kmsg.NewPtrFetchRequest()
-	req.IsolationLevel, req.MaxBytes = 1, fetchLeast
+	req.IsolationLevel, req.MaxBytes = 1, measureMost
 	one := kmsg.NewFetchRequestTopic()
 	one.Topic, one.TopicID = t.Name, t.ID
 	req.Topics = append(req.Topics, one)

@@ -1,4 +1,4 @@
-package kafka
+package operate
 
 import (
 	"bytes"
@@ -18,6 +18,7 @@ import (
 	"github.com/godwitmq/godwit/internal/claim"
 	"github.com/godwitmq/godwit/kafka/internal/cluster"
 	"github.com/godwitmq/godwit/kafka/internal/failure"
+	"github.com/godwitmq/godwit/kafka/internal/send"
 )
 
 const (
@@ -27,40 +28,34 @@ const (
 	mostPasses = 5
 )
 
-// Orphans lists the objects of Options.Store that were written for topics of this cluster and namespace, and reads all
-// records of the namespace's topics, also those of tiers, dead letters, and open or aborted transactions. What is not
-// listed then may become an orphan later; what is listed has no pointer in any of these topics. Records in topics of
-// other programs, or of other clusters, are not read.
-//
-// It needs permission to describe and read all topics of the namespace: brokers do not show topics without it, and
-// their records are not read.
-func (b *Backend) Orphans(ctx context.Context, before time.Time) ([]driver.Orphan, error) {
-	if err := b.open(); err != nil {
+// Orphans is driver.Operations.Orphans, as kafka.Backend describes it.
+func Orphans(ctx context.Context, n *Namespace, before time.Time) ([]driver.Orphan, error) {
+	if err := n.Channels.Open(); err != nil {
 		return nil, err
 	}
-	list, ok := b.o.Store.(driver.Lister)
+	list, ok := n.Store.(driver.Lister)
 	if !ok {
 		return nil, failure.Permanent("find orphans: kafka.Options.Store is missing, or cannot list its objects: set it " +
 			"to the store of the producers (s3store.Open)")
 	}
-	if b.o.RetryQueue != nil || b.o.DeadLetterQueue != nil {
+	if n.Channels.OwnRetries || n.Channels.OwnDeadLetters {
 		return nil, failure.Permanent("find orphans: records in kafka.Options.RetryQueue and DeadLetterQueue cannot be " +
 			"read, so objects that they point to would be taken for orphans")
 	}
-	id, err := b.clusterID(ctx)
+	id, err := clusterID(ctx, n)
 	if err != nil {
 		return nil, err
 	}
 	s := &suspects{all: map[driver.Location]driver.Orphan{}}
-	for o, err := range list.List(ctx, bodyFolder(id)) {
+	for o, err := range list.List(ctx, send.BodyFolder(id)) {
 		if err != nil {
 			return nil, err
 		}
-		if topic := path.Base(path.Dir(o.Key)); b.names.Has(topic) && o.Written.Before(before) {
+		if topic := path.Base(path.Dir(o.Key)); n.Channels.Has(topic) && o.Written.Before(before) {
 			s.all[o.Location] = driver.Orphan{Object: o, Address: topic}
 		}
 	}
-	if err := b.clear(ctx, s); err != nil {
+	if err := disprove(ctx, n, s); err != nil {
 		if driver.ClassOf(err) == driver.Denied {
 			err = fmt.Errorf("%w (it needs permission to describe and read all topics of the namespace)", err)
 		}
@@ -72,8 +67,8 @@ func (b *Backend) Orphans(ctx context.Context, before time.Time) ([]driver.Orpha
 }
 
 // clusterID is the id of the brokers' cluster.
-func (b *Backend) clusterID(ctx context.Context) (string, error) {
-	known, err := b.cluster.Admin.BrokerMetadata(ctx)
+func clusterID(ctx context.Context, n *Namespace) (string, error) {
+	known, err := n.Cluster.Admin.BrokerMetadata(ctx)
 	if err != nil {
 		return "", fmt.Errorf("look up the id of the cluster: %w", failure.Classify(err))
 	}
@@ -84,13 +79,13 @@ func (b *Backend) clusterID(ctx context.Context) (string, error) {
 	return known.Cluster, nil
 }
 
-// clear removes the suspects to which a record points.
-func (b *Backend) clear(ctx context.Context, s *suspects) error {
-	scan := b.newScan(s.clear)
+// disprove removes the suspects to which a record points.
+func disprove(ctx context.Context, n *Namespace, s *suspects) error {
+	scan := newScan(n, s.clear)
 	for pass := 1; s.left() > 0; pass++ {
 		shown, lost, err := scan.pass(ctx)
 		if err == nil {
-			err = b.visible(ctx, s.topics(), shown)
+			err = visible(ctx, n, s.topics(), shown)
 		}
 		switch {
 		case err != nil:
@@ -107,13 +102,13 @@ func (b *Backend) clear(ctx context.Context, s *suspects) error {
 
 // visible returns an error if there are topics among these that the brokers do not show, because a permission is
 // missing. Objects of topics that do not exist may be orphans.
-func (b *Backend) visible(ctx context.Context, topics []string, shown map[string]scanned) error {
+func visible(ctx context.Context, n *Namespace, topics []string, shown map[string]scanned) error {
 	for _, topic := range topics {
 		if _, there := shown[topic]; there {
 			continue
 		}
 		if err := cluster.Patiently(ctx, func() error {
-			_, err := b.cluster.Find(ctx, topic)
+			_, err := n.Cluster.Find(ctx, topic)
 			return err
 		}); err != nil && driver.ClassOf(err) != driver.NotFound {
 			return err

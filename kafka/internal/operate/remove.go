@@ -1,4 +1,4 @@
-package kafka
+package operate
 
 import (
 	"context"
@@ -10,44 +10,38 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 
 	"github.com/godwitmq/godwit/driver"
-	"github.com/godwitmq/godwit/kafka/internal/cluster"
 	"github.com/godwitmq/godwit/kafka/internal/failure"
 )
 
-// Remove deletes the group and the tiers of a channel, and the topic if that is the channel's alone: of a one-to-one
-// channel, of dead letters, and of an exchange without groups. Topics have no tags, so that it cannot know whether
-// Godwit has created one. It is refused while the channel has consumers, and for what Options.Names maps.
-func (b *Backend) Remove(ctx context.Context, ch driver.Channel, dry bool) (r driver.Removed, err error) {
-	if err := b.open(); err != nil {
+// Remove is driver.Operations.Remove, as kafka.Backend describes it.
+func Remove(ctx context.Context, n *Namespace, ch driver.Channel, dry bool) (r driver.Removed, err error) {
+	if err := n.Channels.Legal(ch); err != nil {
 		return r, err
 	}
-	if err := b.legal(ch); err != nil {
-		return r, err
-	}
-	if b.names.Mapping.Keeps(ch) {
+	if n.Channels.Mapping.Keeps(ch) {
 		return r, failure.Permanent("channel %s: kafka.Options.Names maps it to topic %s, and Godwit deletes nothing that "+
-			"is mapped: delete it with the tools of its owner", ch, b.topicOf(ch))
+			"is mapped: delete it with the tools of its owner", ch, n.Channels.TopicOf(ch))
 	}
-	topic, err := b.cluster.Find(ctx, b.topicOf(ch))
+	topic, err := n.Cluster.Find(ctx, n.Channels.TopicOf(ch))
 	if err != nil {
 		return r, err
 	}
 	var topics, groups []string
 	if ch.Queue != "" {
-		depth, err := b.Inspect(ctx, ch)
+		depth, err := Inspect(ctx, n, ch)
 		if err != nil {
 			return r, err
 		}
 		r.Messages = depth.All()
-		if groups, err = b.groupsOf(ctx, ch); err != nil {
+		if groups, err = groupsOf(ctx, n, ch); err != nil {
 			return r, err
 		}
-		if topics, err = b.tiersOf(ctx, ch); err != nil {
+		if topics, err = n.tiersOf(ctx, ch); err != nil {
 			return r, err
 		}
 	}
 	if ch.Exchange == "" || ch.Queue == "" || ch.DeadLetter {
-		others, err := b.otherReaders(ctx, ch)
+		others, err := n.otherReaders(ctx, ch)
 		if err != nil {
 			return r, err
 		}
@@ -65,44 +59,39 @@ func (b *Backend) Remove(ctx context.Context, ch driver.Channel, dry bool) (r dr
 	}
 	if len(r.Resources) == 0 {
 		return r, &driver.Error{Class: driver.NotFound, Err: fmt.Errorf("channel %s does not exist: topic %s has no "+
-			"group %s", ch, topic.Name, b.names.Group(ch))}
+			"group %s", ch, topic.Name, n.Channels.Group(ch))}
 	}
 	if dry {
 		return r, nil
 	}
-	return r, b.remove(ctx, groups, topics)
+	return r, deleteAll(ctx, n, groups, topics)
 }
 
 // groupsOf returns the groups of a channel that exist. It is an error if one has members.
-func (b *Backend) groupsOf(ctx context.Context, ch driver.Channel) (groups []string, err error) {
-	all, err := b.cluster.Groups(ctx)
+func groupsOf(ctx context.Context, n *Namespace, ch driver.Channel) (groups []string, err error) {
+	all, err := n.Cluster.Groups(ctx)
 	if err != nil {
 		return nil, err
 	}
-	own := []string{b.names.Group(ch)}
+	own := []string{n.Channels.Group(ch)}
 	if !ch.DeadLetter {
-		own = append(own, b.names.Retries(ch))
+		own = append(own, n.Channels.Retries(ch))
 	}
 	for _, group := range own {
 		if !slices.Contains(all, group) {
 			continue
 		}
-		members, err := b.cluster.Members(ctx, group)
-		if err != nil {
+		if err := n.idle(ctx, ch, group, "which would create it again"); err != nil {
 			return nil, err
-		}
-		if len(members) > 0 {
-			return nil, failure.Permanent("channel %s: group %s has %d members, which would create it again: stop %s "+
-				"first", ch, group, len(members), strings.Join(cluster.Texts(members), ", "))
 		}
 		groups = append(groups, group)
 	}
 	return groups, nil
 }
 
-// remove deletes groups first, because brokers refuse that if a member has joined meanwhile.
-func (b *Backend) remove(ctx context.Context, groups, topics []string) error {
-	deleted, err := b.cluster.Admin.DeleteGroups(ctx, groups...)
+// deleteAll deletes groups first, because brokers refuse that if a member has joined meanwhile.
+func deleteAll(ctx context.Context, n *Namespace, groups, topics []string) error {
+	deleted, err := n.Cluster.Admin.DeleteGroups(ctx, groups...)
 	for _, group := range deleted {
 		if group.Err != nil && !errors.Is(group.Err, kerr.GroupIDNotFound) {
 			err = errors.Join(err, fmt.Errorf("group %s: %w", group.Group, group.Err))
@@ -114,7 +103,7 @@ func (b *Backend) remove(ctx context.Context, groups, topics []string) error {
 	if len(topics) == 0 {
 		return nil
 	}
-	gone, err := b.cluster.Admin.DeleteTopics(ctx, topics...)
+	gone, err := n.Cluster.Admin.DeleteTopics(ctx, topics...)
 	if err == nil {
 		err = gone.Error()
 	}

@@ -1,4 +1,4 @@
-package kafka
+package operate
 
 import (
 	"cmp"
@@ -13,41 +13,38 @@ import (
 	"github.com/godwitmq/godwit/kafka/internal/layout"
 )
 
-// Catalog lists the channels of the namespace, and those of Options.Names whose topics exist. Topics of Kafka have no
-// tags, so the names of topics and groups decide: without a namespace, a topic of another program is listed, too, if
-// its name could be that of a channel. A topic that nobody has consumed is listed as a one-to-one channel. Order is a
-// choice of each consumer, so Ordered is never set.
-func (b *Backend) Catalog(ctx context.Context) ([]driver.ChannelInfo, error) {
-	if err := b.open(); err != nil {
+// Catalog is driver.Operations.Catalog, as kafka.Backend describes it.
+func Catalog(ctx context.Context, n *Namespace) ([]driver.ChannelInfo, error) {
+	if err := n.Channels.Open(); err != nil {
 		return nil, err
 	}
-	topics, err := b.cluster.Admin.ListTopics(ctx)
+	topics, err := n.Cluster.Admin.ListTopics(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list the topics: %w", failure.Classify(err))
 	}
-	groups, err := b.cluster.Groups(ctx)
+	groups, err := n.Cluster.Groups(ctx)
 	if err != nil {
 		return nil, err
 	}
-	c := inventory{names: b.names, groups: groups, found: map[driver.Channel]string{}}
+	c := inventory{names: n.Channels.Names, groups: groups, found: map[driver.Channel]string{}}
 	for topic := range topics {
-		if strings.HasSuffix(topic, layout.DeadSuffix) && !b.names.IsOthers(topic) {
+		if strings.HasSuffix(topic, layout.DeadSuffix) && !n.Channels.IsOthers(topic) {
 			c.letters = append(c.letters, topic)
 		}
 	}
 	for topic := range topics {
 		c.named(topic)
 	}
-	for _, ch := range b.names.Mapping.Channels() {
-		if topics.Has(b.names.Topic(ch)) {
+	for _, ch := range n.Channels.Mapping.Channels() {
+		if topics.Has(n.Channels.Topic(ch)) {
 			c.mapped(ch)
 		}
-		if ch.DeadLetter = true; b.names.Mapping.Maps(ch) && topics.Has(b.names.DeadLetters(ch)) {
-			c.found[ch] = b.names.DeadLetters(ch)
+		if ch.DeadLetter = true; n.Channels.Mapping.Maps(ch) && topics.Has(n.Channels.DeadLetters(ch)) {
+			c.found[ch] = n.Channels.DeadLetters(ch)
 		}
 	}
 	for _, other := range c.letters { // also of channels that were removed
-		if ch, ok := b.names.LettersOf(other); ok && c.found[ch] == "" && !b.names.Mapping.Maps(ch) {
+		if ch, ok := n.Channels.LettersOf(other); ok && c.found[ch] == "" && !n.Channels.Mapping.Maps(ch) {
 			c.found[ch] = other
 		}
 	}
@@ -55,7 +52,7 @@ func (b *Backend) Catalog(ctx context.Context) ([]driver.ChannelInfo, error) {
 	for _, ch := range slices.SortedFunc(maps.Keys(c.found), func(x, y driver.Channel) int {
 		return cmp.Compare(x.String(), y.String())
 	}) {
-		all = append(all, driver.ChannelInfo{Channel: ch, Address: c.found[ch], Mapped: b.names.Mapping.Keeps(ch)})
+		all = append(all, driver.ChannelInfo{Channel: ch, Address: c.found[ch], Mapped: n.Channels.Mapping.Keeps(ch)})
 	}
 	return all, nil
 }

@@ -1,4 +1,4 @@
-package kafka
+package operate
 
 import (
 	"context"
@@ -22,22 +22,18 @@ const (
 	peekBytes, peekShare = 4 << 20, 1 << 20
 )
 
-// Peek is driver.Operations.Peek: a client outside of the group reads the channel's own topic, committed records only.
-// Several partitions are merged by the time of their records. Records that wait in tiers are not among them, and in a
-// share group, the broker does not say which records behind its start are finished.
-func (b *Backend) Peek(
-	ctx context.Context, ch driver.Channel, from driver.PeekFrom, most int,
+// Peek is driver.Operations.Peek, as kafka.Backend describes it.
+func Peek(ctx context.Context, n *Namespace, ch driver.Channel, from driver.PeekFrom, most int,
 ) ([]driver.Peeked, error) {
-	if err := b.receives(ch); err != nil {
+	if err := n.receives(ch); err != nil {
 		return nil, err
 	}
-	t, err := b.cluster.Find(ctx, b.topicOf(ch))
+	t, err := n.Cluster.Find(ctx, n.Channels.TopicOf(ch))
 	if err != nil {
 		return nil, err
 	}
 	p := &peek{
-		b: b, topic: t, from: from, most: max(most, 0),
-		sub: subscribe(b, ch, driver.ReceiverOptions{}, toHandle, func() string { return "" }),
+		n: n, channel: ch, topic: t, from: from, most: max(most, 0),
 	}
 	if err := p.measure(ctx); err != nil {
 		return nil, err
@@ -50,12 +46,12 @@ func (b *Backend) Peek(
 
 // peek is a look at the records of one topic.
 type peek struct {
-	b     *Backend
-	topic cluster.Topic
-	sub   *subscription
-	from  driver.PeekFrom
-	most  int
-	parts map[int32]*glimpse
+	n       *Namespace
+	channel driver.Channel
+	topic   cluster.Topic
+	from    driver.PeekFrom
+	most    int
+	parts   map[int32]*glimpse
 }
 
 // glimpse is what a look has seen of one partition.
@@ -78,25 +74,25 @@ type sight struct {
 // measure finds out where the records are that the look may return.
 func (p *peek) measure(ctx context.Context) error {
 	name := p.topic.Name
-	starts, err := p.b.cluster.Offsets(ctx, cluster.Start, name)
+	starts, err := p.n.Cluster.Offsets(ctx, cluster.Start, name)
 	if err != nil {
 		return err
 	}
-	ends, err := p.b.cluster.Offsets(ctx, cluster.Stable, name)
+	ends, err := p.n.Cluster.Offsets(ctx, cluster.Stable, name)
 	if err != nil {
 		return err
 	}
 	var after kadm.ListedOffsets
 	if !p.from.Time.IsZero() {
-		if after, err = p.b.cluster.Offsets(ctx, cluster.After(p.from.Time), name); err != nil {
+		if after, err = p.n.Cluster.Offsets(ctx, cluster.After(p.from.Time), name); err != nil {
 			return err
 		}
 	}
-	committed := p.b.cluster.Committed
-	if p.b.o.channel(p.sub.from).GroupProtocol == GroupShare && !p.sub.from.DeadLetter {
-		committed = p.b.cluster.Shared
+	committed := p.n.Cluster.Committed
+	if p.n.Channels.Uses(p.channel).Share {
+		committed = p.n.Cluster.Shared
 	}
-	done, err := committed(ctx, p.sub.group)
+	done, err := committed(ctx, p.n.Channels.Group(p.channel))
 	if err != nil {
 		return err
 	}
@@ -182,7 +178,7 @@ func (p *peek) pass(ctx context.Context) error {
 			from[n] = kgo.NewOffset().At(g.from)
 		}
 	}
-	r, err := p.b.cluster.Read(map[string]map[int32]kgo.Offset{p.topic.Name: from}, peekWait,
+	r, err := p.n.Cluster.Read(map[string]map[int32]kgo.Offset{p.topic.Name: from}, peekWait,
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords(), // a log may end with a control record
 		kgo.FetchMaxBytes(peekBytes), kgo.FetchMaxPartitionBytes(peekShare))
 	if err != nil {
@@ -295,11 +291,8 @@ func (p *peek) merged() []sight {
 func (p *peek) peeked() []driver.Peeked {
 	all := []driver.Peeked{}
 	for _, s := range p.merged() {
-		at := wire.Partition{Topic: s.Topic, N: s.Partition}
 		one := driver.Peeked{Raw: wire.Raw(s.Record)}
-		wire.Decode(s.Record, &one.Delivery)
-		p.sub.fill(&one.Delivery, at.String(), s.Record, false)
-		p.b.point(&one.Delivery)
+		p.n.Deliver(p.channel, s.Record, &one.Delivery)
 		one.Delivery.Attempt = s.attempt
 		all = append(all, one)
 	}

@@ -1,4 +1,4 @@
-package kafka
+package operate
 
 import (
 	"context"
@@ -11,63 +11,62 @@ import (
 	"github.com/godwitmq/godwit/kafka/internal/cluster"
 	"github.com/godwitmq/godwit/kafka/internal/deadletter"
 	"github.com/godwitmq/godwit/kafka/internal/failure"
+	"github.com/godwitmq/godwit/kafka/internal/send"
 	"github.com/godwitmq/godwit/kafka/internal/wire"
 )
 
-// Return is driver.Operations.Return. A dead letter goes to the topic that its headers name, in any of the known
-// formats, where other groups read it again; without such a header, to the channel's own topic. Alone, it goes to the
-// shortest tier of the channel's consumers, if they have tiers, and only if it is from the channel's own topic.
-func (b *Backend) Return(ctx context.Context, dead driver.Channel, alone bool) (driver.Home, error) {
-	if err := b.open(); err != nil {
+// Return is driver.Operations.Return, as kafka.Backend describes it.
+func Return(ctx context.Context, n *Namespace, dead driver.Channel, alone bool) (driver.Home, error) {
+	if err := n.Channels.Open(); err != nil {
 		return driver.Home{}, err
 	}
 	home := dead
 	home.DeadLetter = false
-	if err := b.legal(home); err != nil {
+	if err := n.Channels.Legal(home); err != nil {
 		return driver.Home{}, err
 	}
 	if home.Queue == "" {
 		return driver.Home{}, failure.Permanent("channel %s: an exchange has no dead letters: name one of its channels",
 			dead)
 	}
-	letters, err := b.cluster.Find(ctx, b.names.DeadLetters(home))
+	letters, err := n.Cluster.Find(ctx, n.Channels.DeadLetters(home))
 	if err != nil {
 		return driver.Home{}, err
 	}
-	s, err := b.senderTo(ctx, home, b.names.Topic(home))
+	s, err := n.Senders.Open(ctx, home, n.Channels.Topic(home))
 	if err != nil {
 		return driver.Home{}, err
 	}
 	if alone {
-		return b.returnAlone(ctx, s, letters)
+		return returnAlone(ctx, n, s, letters)
 	}
-	shared, err := b.sharesTopic(ctx, home)
+	shared, err := sharesTopic(ctx, n, home)
 	return driver.Home{
-		Forwarder: &wayBack{sender: s, letters: letters.Name, targets: map[string]*target{}}, Address: s.topic,
+		Forwarder: &wayBack{Sender: s, letters: letters.Name, targets: map[string]*target{}}, Address: s.Topic,
 		Shared: shared,
 	}, err
 }
 
 // sharesTopic reports whether another channel reads the topic of a channel, as far as the names of groups tell. A
 // mapped topic counts as shared also if the groups that read it may not be seen.
-func (b *Backend) sharesTopic(ctx context.Context, ch driver.Channel) (bool, error) {
+func sharesTopic(ctx context.Context, n *Namespace, ch driver.Channel) (bool, error) {
 	if ch.Exchange != "" {
 		return true, nil
 	}
-	groups, err := b.cluster.Admin.ListGroups(ctx)
+	groups, err := n.Cluster.Admin.ListGroups(ctx)
 	if err != nil {
 		if err = failure.Classify(err); driver.ClassOf(err) == driver.Denied {
 			return false, nil
 		}
-		return false, fmt.Errorf("list the groups that read topic %s: %w", b.names.Topic(ch), err)
+		return false, fmt.Errorf("list the groups that read topic %s: %w", n.Channels.Topic(ch), err)
 	}
-	if b.names.Mapping.Maps(ch) { // groups of other programs have any names
-		others, err := b.otherReaders(ctx, ch)
+	if n.Channels.Mapping.Maps(ch) { // groups of other programs have any names
+		others, err := n.otherReaders(ctx, ch)
 		return len(others) > 0 || driver.ClassOf(err) == driver.Denied, ignoreDenied(err)
 	}
-	topic, own := b.names.Topic(ch), b.names.Group(ch)
+	topic, own := n.Channels.Topic(ch), n.Channels.Group(ch)
 	for group := range groups {
-		if _, reads := b.names.Reads(topic, group); reads && group != own {
+		if _, reads := n.Channels.Reads(topic, group); reads && group != own {
 			return true, nil
 		}
 	}
@@ -84,8 +83,8 @@ func ignoreDenied(err error) error {
 
 // wayBack sends dead letters to the topics that they are from.
 type wayBack struct {
-	*sender        // to the channel's own topic; it sends to the others, too
-	letters string // the topic of the dead letters
+	*send.Sender        // to the channel's own topic; it sends to the others, too
+	letters      string // the topic of the dead letters
 
 	mu      sync.Mutex
 	targets map[string]*target // other topics that were looked up
@@ -93,7 +92,7 @@ type wayBack struct {
 
 // target is another topic of dead letters, or why it takes none.
 type target struct {
-	to  *sender
+	to  *send.Sender
 	err error
 }
 
@@ -101,24 +100,24 @@ type target struct {
 func (w *wayBack) Forward(ctx context.Context, f *driver.Forward) (driver.Prepared, error) {
 	letter, err := wire.Record(&f.Raw)
 	if err != nil {
-		return prepared(nil, f, &driver.Error{Class: driver.Permanent, Err: err})
+		return send.Prepared(nil, f, &driver.Error{Class: driver.Permanent, Err: err})
 	}
-	to := w.sender
-	if topic, ok := deadletter.TopicOf(letter.Headers); ok && topic != w.topic {
+	to := w.Sender
+	if topic, ok := deadletter.TopicOf(letter.Headers); ok && topic != w.Topic {
 		if to, err = w.target(ctx, topic); err != nil {
-			return prepared(nil, f, err)
+			return send.Prepared(nil, f, err)
 		}
 	}
-	r, err := raised(f)
+	r, err := send.Raised(f)
 	if err == nil {
-		r.Topic = to.topic
-		err = to.complete(ctx, r, f)
+		r.Topic = to.Topic
+		err = to.Complete(ctx, r, f)
 	}
-	return prepared(r, f, err)
+	return send.Prepared(r, f, err)
 }
 
 // target looks up another topic, once.
-func (w *wayBack) target(ctx context.Context, topic string) (*sender, error) {
+func (w *wayBack) target(ctx context.Context, topic string) (*send.Sender, error) {
 	if topic == w.letters {
 		return nil, failure.Permanent("its headers name the dead letters' own topic as its origin")
 	}
@@ -128,7 +127,7 @@ func (w *wayBack) target(ctx context.Context, topic string) (*sender, error) {
 	if known != nil {
 		return known.to, known.err
 	}
-	to, err := w.b.senderTo(ctx, w.to, topic)
+	to, err := w.Of.Open(ctx, w.To, topic)
 	if err != nil && driver.ClassOf(err).Passing() {
 		return nil, err
 	}
@@ -139,48 +138,47 @@ func (w *wayBack) target(ctx context.Context, topic string) (*sender, error) {
 }
 
 // returnAlone opens the way to the shortest tier of a channel's consumers.
-func (b *Backend) returnAlone(ctx context.Context, s *sender, letters cluster.Topic) (driver.Home, error) {
-	own, err := b.cluster.Find(ctx, s.topic)
+func returnAlone(ctx context.Context, n *Namespace, s *send.Sender, letters cluster.Topic) (driver.Home, error) {
+	own, err := n.Cluster.Find(ctx, s.Topic)
 	if err != nil {
 		return driver.Home{}, err
 	}
-	name, err := b.shortestTier(ctx, s.to)
+	name, err := shortestTier(ctx, n, s.To)
 	if err != nil {
 		return driver.Home{}, err
 	}
-	tier, err := b.cluster.Find(ctx, name)
+	tier, err := n.Cluster.Find(ctx, name)
 	if err != nil {
 		return driver.Home{}, err
 	}
-	if err := b.cluster.LearnLimit(ctx, name); err != nil {
+	if err := n.Cluster.LearnLimit(ctx, name); err != nil {
 		return driver.Home{}, err
 	}
-	s.most = min(s.most, int(b.cluster.Limit(name)))
+	s.Most = min(s.Most, int(n.Cluster.Limit(name)))
 	return driver.Home{
-		Forwarder: &tierWay{sender: s, own: own, letters: letters.Name, tier: tier}, Address: tier.Name,
+		Forwarder: &tierWay{Sender: s, own: own, letters: letters.Name, tier: tier}, Address: tier.Name,
 	}, nil
 }
 
 // shortestTier is the tier in which a record that is due is handled at once, by the consumers of this channel only:
 // that of Options or, if those have none, one that a running consumer reads.
-func (b *Backend) shortestTier(ctx context.Context, ch driver.Channel) (string, error) {
-	o := b.o.channel(ch)
-	if b.o.RetryQueue != nil {
+func shortestTier(ctx context.Context, n *Namespace, ch driver.Channel) (string, error) {
+	if n.Channels.OwnRetries {
 		return "", failure.Permanent("channel %s: its retries are in kafka.Options.RetryQueue, and only a tier leads to "+
 			"the consumers of one channel alone: send the dead letters to all consumers of the topic", ch)
 	}
-	if o.tiered() {
-		return b.names.Tier(ch, o.Tiers[0]), nil
+	if tiers := n.Channels.Uses(ch).Tiers; len(tiers) > 0 {
+		return n.Channels.Tier(ch, tiers[0]), nil
 	}
-	group := b.names.Group(ch)
-	members, err := b.cluster.Members(ctx, group, b.names.Retries(ch))
+	group := n.Channels.Group(ch)
+	members, err := n.Cluster.Members(ctx, group, n.Channels.Retries(ch))
 	if err != nil {
 		return "", err
 	}
 	shortest, least := "", time.Duration(0)
 	for _, m := range members {
 		for _, topic := range m.Topics {
-			stay, ok := b.names.Stay(ch, topic)
+			stay, ok := n.Channels.Stay(ch, topic)
 			if ok && (shortest == "" || stay < least) {
 				shortest, least = topic, stay
 			}
@@ -189,17 +187,17 @@ func (b *Backend) shortestTier(ctx context.Context, ch driver.Channel) (string, 
 	if shortest == "" {
 		return "", failure.Permanent("channel %s: dead letters can go back to one consumer alone only by a tier, and "+
 			"group %s has no member that reads one: start a consumer whose channel has tiers (kafka.Options.Retries), or set "+
-			"Retries and Tiers here, too; otherwise send them to all consumers of topic %s", ch, group, b.names.Topic(ch))
+			"Retries and Tiers here, too; otherwise send them to all consumers of topic %s", ch, group, n.Channels.Topic(ch))
 	}
 	return shortest, nil
 }
 
 // tierWay sends dead letters to a tier of their own consumers.
 type tierWay struct {
-	*sender               // to the channel's own topic
-	own     cluster.Topic // that topic
-	letters string        // the topic of the dead letters
-	tier    cluster.Topic
+	*send.Sender               // to the channel's own topic
+	own          cluster.Topic // that topic
+	letters      string        // the topic of the dead letters
+	tier         cluster.Topic
 }
 
 // Forward prepares a dead letter for the tier. It is due now, and its consumer takes it for the record that it was,
@@ -208,7 +206,7 @@ type tierWay struct {
 func (w *tierWay) Forward(ctx context.Context, f *driver.Forward) (driver.Prepared, error) {
 	letter, err := wire.Record(&f.Raw)
 	if err != nil {
-		return prepared(nil, f, &driver.Error{Class: driver.Permanent, Err: err})
+		return send.Prepared(nil, f, &driver.Error{Class: driver.Permanent, Err: err})
 	}
 	home, log, ok := deadletter.HomeOf(letter.Headers)
 	at, known := wire.ParseHome(f.ID)
@@ -227,22 +225,22 @@ func (w *tierWay) Forward(ctx context.Context, f *driver.Forward) (driver.Prepar
 			w.tier.Name, w.tier.Partitions, w.tier.Name)
 	}
 	if err != nil {
-		return prepared(nil, f, err)
+		return send.Prepared(nil, f, err)
 	}
 	sent, dated := deadletter.SentAt(letter)
 	alive := *f
 	alive.Revive = true
-	r, err := raised(&alive)
+	r, err := send.Raised(&alive)
 	if err != nil {
-		return prepared(nil, f, err)
+		return send.Prepared(nil, f, err)
 	}
 	r.Topic, r.Partition = w.tier.Name, home.N
 	wire.SetTime(r, wire.DueHeader, time.Now())
 	wire.SetHeader(r, wire.HomeHeader, home.String())
-	wire.SetHeader(r, wire.GroupHeader, w.b.names.Group(w.to))
+	wire.SetHeader(r, wire.GroupHeader, w.Of.Channels.Group(w.To))
 	if dated {
 		wire.SetTime(r, wire.SentHeader, sent)
 	}
 	wire.SetHeader(r, wire.RevivedHeader, strconv.FormatInt(at.Offset, 10))
-	return prepared(r, f, w.complete(ctx, r, f))
+	return send.Prepared(r, f, w.Complete(ctx, r, f))
 }

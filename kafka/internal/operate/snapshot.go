@@ -1,4 +1,4 @@
-package kafka
+package operate
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/kafka/internal/failure"
+	"github.com/godwitmq/godwit/kafka/internal/provision"
 )
 
 const snapshotVersion = 1
@@ -27,38 +28,34 @@ type topicRecord struct {
 	Config     map[string]string `json:"config"` // that was set for the topic itself
 }
 
-// Snapshot describes the topics of a channel: its own, unless it is that of an exchange, and its tiers. Groups are made
-// again by their consumers. The subscribers of an exchange are the groups that read its topic.
-func (b *Backend) Snapshot(ctx context.Context, ch driver.Channel) (s driver.Snapshot, err error) {
-	if err := b.open(); err != nil {
+// Snapshot is driver.Operations.Snapshot, as kafka.Backend describes it.
+func Snapshot(ctx context.Context, n *Namespace, ch driver.Channel) (s driver.Snapshot, err error) {
+	if err := n.Channels.Legal(ch); err != nil {
 		return s, err
 	}
-	if err := b.legal(ch); err != nil {
-		return s, err
-	}
-	own, err := b.cluster.Find(ctx, b.topicOf(ch))
+	own, err := n.Cluster.Find(ctx, n.Channels.TopicOf(ch))
 	if err != nil {
 		return s, err
 	}
 	s.Address = own.Name
 	var names []string
 	if ch.Queue == "" {
-		if s.Subscribers, err = b.readers(ctx, own.Name); err != nil {
+		if s.Subscribers, err = n.readers(ctx, own.Name); err != nil {
 			return s, err
 		}
-	} else if names, err = b.tiersOf(ctx, ch); err != nil {
+	} else if names, err = n.tiersOf(ctx, ch); err != nil {
 		return s, err
 	}
-	if (ch.Exchange == "" || ch.Queue == "" || ch.DeadLetter) && !b.names.Mapping.Maps(ch) { // what Remove deletes
+	if (ch.Exchange == "" || ch.Queue == "" || ch.DeadLetter) && !n.Channels.Mapping.Maps(ch) { // what Remove deletes
 		names = append(names, own.Name)
 	}
 	data := snapshot{Version: snapshotVersion, Channel: ch.String(), Topics: []topicRecord{}}
 	for _, name := range names {
-		t, err := b.cluster.Find(ctx, name)
+		t, err := n.Cluster.Find(ctx, name)
 		if err != nil {
 			return s, err
 		}
-		config, err := b.cluster.Configured(ctx, name)
+		config, err := n.Cluster.Configured(ctx, name)
 		if err != nil {
 			return s, err
 		}
@@ -68,9 +65,9 @@ func (b *Backend) Snapshot(ctx context.Context, ch driver.Channel) (s driver.Sna
 	return s, err
 }
 
-// Restore creates the topics that do not exist. Their records do not come back.
-func (b *Backend) Restore(ctx context.Context, text []byte) (r driver.Restored, err error) {
-	if err := b.open(); err != nil {
+// Restore is driver.Operations.Restore, as kafka.Backend describes it.
+func Restore(ctx context.Context, n *Namespace, text []byte) (r driver.Restored, err error) {
+	if err := n.Channels.Open(); err != nil {
 		return r, err
 	}
 	var data snapshot
@@ -83,11 +80,11 @@ func (b *Backend) Restore(ctx context.Context, text []byte) (r driver.Restored, 
 	}
 	var errs []error
 	for _, t := range data.Topics {
-		w := wish{name: t.Name, partitions: t.Partitions, config: t.Config}
-		made, err := b.provisioner.request(ctx, w, t.Replicas)
+		w := provision.Wish{Name: t.Name, Partitions: t.Partitions, Config: t.Config}
+		made, err := n.Topics.Request(ctx, w, t.Replicas)
 		if err == nil && made {
 			r.Made = append(r.Made, t.Name)
-			_, err = b.provisioner.spread(ctx, t.Name, t.Partitions)
+			_, err = n.Topics.Spread(ctx, t.Name, t.Partitions)
 		} else if err == nil {
 			r.Found = append(r.Found, t.Name)
 		}

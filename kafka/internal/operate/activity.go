@@ -1,4 +1,4 @@
-package kafka
+package operate
 
 import (
 	"context"
@@ -13,12 +13,9 @@ import (
 	"github.com/godwitmq/godwit/kafka/internal/failure"
 )
 
-// Activity counts the records that were sent, from the offsets at the time and at the end of the log, with requests for
-// all topics together. Offsets of transactions' markers, and of records that compaction has removed, are counted as
-// well. Consumers are the groups that read the channel: with members, or with commits that the brokers still keep.
-// Brokers count neither deliveries nor commits, so the other numbers are unknown. Oldest is that of Inspect.
-func (b *Backend) Activity(ctx context.Context, cs []driver.Channel, since time.Time) ([]driver.Activity, error) {
-	if err := b.open(); err != nil {
+// Activity is driver.Operations.Activity, as kafka.Backend describes it.
+func Activity(ctx context.Context, n *Namespace, cs []driver.Channel, since time.Time) ([]driver.Activity, error) {
+	if err := n.Channels.Open(); err != nil {
 		return nil, err
 	}
 	now := time.Now()
@@ -27,19 +24,19 @@ func (b *Backend) Activity(ctx context.Context, cs []driver.Channel, since time.
 	}
 	topics := make([]string, 0, len(cs))
 	for _, ch := range cs {
-		topics = append(topics, b.topicOf(ch))
+		topics = append(topics, n.Channels.TopicOf(ch))
 	}
-	from, err := b.cluster.EachOffset(ctx, cluster.After(since), topics...)
+	from, err := n.Cluster.EachOffset(ctx, cluster.After(since), topics...)
 	if err != nil {
 		return nil, err
 	}
-	to, err := b.cluster.EachOffset(ctx, cluster.End, topics...)
+	to, err := n.Cluster.EachOffset(ctx, cluster.End, topics...)
 	if err != nil {
 		return nil, err
 	}
 	never := &driver.Error{Class: driver.Permanent, Err: driver.ErrNotCounted}
 	uncounted := driver.Reading[int64]{Err: never}
-	readers := b.audience(ctx, cs)
+	readers := audience(ctx, n, cs)
 	all := make([]driver.Activity, len(cs))
 	for i, ch := range cs {
 		all[i] = driver.Activity{
@@ -48,7 +45,7 @@ func (b *Backend) Activity(ctx context.Context, cs []driver.Channel, since time.
 			Consumers: uncounted, Oldest: driver.Reading[time.Duration]{Err: never},
 		}
 		if ch.Queue != "" {
-			all[i].Oldest, all[i].Consumers = b.oldest(ctx, ch), readers(ch)
+			all[i].Oldest, all[i].Consumers = oldest(ctx, n, ch), readers(ch)
 		}
 	}
 	return all, ctx.Err()
@@ -56,20 +53,20 @@ func (b *Backend) Activity(ctx context.Context, cs []driver.Channel, since time.
 
 // audience returns a function that counts the groups that read a channel. An exchange's topic has groups of several
 // channels, of which only the own one counts.
-func (b *Backend) audience(ctx context.Context, cs []driver.Channel) func(ch driver.Channel) driver.Reading[int64] {
+func audience(ctx context.Context, n *Namespace, cs []driver.Channel) func(ch driver.Channel) driver.Reading[int64] {
 	var all readership
 	var err error
 	if slices.ContainsFunc(cs, func(ch driver.Channel) bool { return ch.Queue != "" }) {
-		all, err = b.readership(ctx)
+		all, err = n.readership(ctx)
 	}
 	return func(ch driver.Channel) (r driver.Reading[int64]) {
 		if r.Err = err; err != nil {
 			return r
 		}
 		var groups []string
-		if groups, r.Err = all.of(b.topicOf(ch)); ch.Exchange != "" && !ch.DeadLetter {
+		if groups, r.Err = all.of(n.Channels.TopicOf(ch)); ch.Exchange != "" && !ch.DeadLetter {
 			groups = slices.DeleteFunc(groups, func(group string) bool {
-				return group != b.names.Group(ch) && group != b.names.Retries(ch)
+				return group != n.Channels.Group(ch) && group != n.Channels.Retries(ch)
 			})
 		}
 		r.Value = int64(len(groups))
@@ -98,8 +95,8 @@ func sentSince(topic string, from, to kadm.ListedOffsets) (r driver.Reading[int6
 }
 
 // oldest is the age of the oldest record that a channel's group has not finished.
-func (b *Backend) oldest(ctx context.Context, ch driver.Channel) (r driver.Reading[time.Duration]) {
-	d, err := b.Inspect(ctx, ch)
+func oldest(ctx context.Context, n *Namespace, ch driver.Channel) (r driver.Reading[time.Duration]) {
+	d, err := Inspect(ctx, n, ch)
 	switch {
 	case err != nil:
 		r.Err = err

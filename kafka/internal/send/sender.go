@@ -1,4 +1,4 @@
-package kafka
+package send
 
 import (
 	"context"
@@ -13,21 +13,22 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/kafka/internal/cluster"
 	"github.com/godwitmq/godwit/kafka/internal/failure"
+	"github.com/godwitmq/godwit/kafka/internal/layout"
 	"github.com/godwitmq/godwit/kafka/internal/wire"
 )
 
-// sender sends to one topic. franz-go joins records into batches and repeats temporary failures, so the core does
+// Sender sends to one topic. franz-go joins records into batches and repeats temporary failures, so the core does
 // neither.
-type sender struct {
-	b       *Backend
-	to      driver.Channel
-	topic   string
-	store   driver.Store  // of large bodies; nil: there is none
+type Sender struct {
+	Of      *Senders
+	To      driver.Channel
+	Topic   string
 	folders string        // of large bodies in the store, each with the name of a topic
 	stays   time.Duration // how long records, and then their dead letters, point to them; 0: not known
 	zip     bool          // bodies are compressed in the store
-	most    int           // the largest batch that the topic takes, in bytes
+	Most    int           // the largest batch that the topic takes, in bytes
 	delays  bool
 	keyless bool // messages without a key are in order: they share one partition
 	closed  atomic.Bool
@@ -48,44 +49,45 @@ type posted struct {
 	answered func(err error)
 }
 
-// Sender opens the sending end of a channel.
-func (b *Backend) Sender(ctx context.Context, to driver.Channel) (driver.Sender, error) {
-	if err := b.open(); err != nil {
-		return nil, err
-	}
-	if err := b.legal(to); err != nil {
-		return nil, err
-	}
-	return b.senderTo(ctx, to, b.topicOf(to))
+// Senders opens senders.
+type Senders struct {
+	cluster  *cluster.Cluster
+	Channels *layout.Channels
+	Producer *Producer
+	store    driver.Store // of large bodies; nil: there is none
 }
 
-// senderTo opens a sender to a topic, with the options of a channel.
-func (b *Backend) senderTo(ctx context.Context, to driver.Channel, name string) (*sender, error) {
-	t, err := b.cluster.Find(ctx, name)
+// NewSenders returns what opens senders. store may be nil.
+func NewSenders(c *cluster.Cluster, channels *layout.Channels, store driver.Store) *Senders {
+	return &Senders{c, channels, &Producer{c.Client, c.Log}, store}
+}
+
+// Open opens a sender to a topic, with the options of a channel.
+func (o *Senders) Open(ctx context.Context, to driver.Channel, name string) (*Sender, error) {
+	t, err := o.cluster.Find(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	if err := b.cluster.LearnLimit(ctx, t.Name); err != nil {
+	if err := o.cluster.LearnLimit(ctx, t.Name); err != nil {
 		return nil, err
 	}
-	stays, err := b.outlasts(ctx, t.Name)
+	stays, err := o.outlasts(ctx, t.Name)
 	if err != nil {
 		return nil, err
 	}
+	use := o.Channels.Uses(to)
 	life, end := context.WithCancel(context.Background())
-	return &sender{
+	return &Sender{
 		life: life, end: end,
-		b: b, to: to, topic: t.Name, store: b.o.Store, most: int(b.cluster.Limit(t.Name)),
-		folders: bodyFolder(t.Cluster), stays: stays,
-		zip:     b.o.channel(to).BodyCompression == BodyCompressionZstd,
-		delays:  b.o.channel(to).Ordering == OrderNone,
-		keyless: to.Ordered && b.o.channel(to).NullKeys != NullKeysSpread,
+		Of: o, To: to, Topic: t.Name, Most: int(o.cluster.Limit(t.Name)),
+		folders: BodyFolder(t.Cluster), stays: stays,
+		zip: use.Zip, delays: use.Unordered, keyless: to.Ordered && !use.Spread,
 	}, nil
 }
 
 // Limits has no batch: this backend makes batches by itself.
-func (s *sender) Limits() driver.SendLimits {
-	if s.store == nil {
+func (s *Sender) Limits() driver.SendLimits {
+	if s.Of.store == nil {
 		return driver.SendLimits{}
 	}
 	return driver.SendLimits{Apart: int64(s.apart())}
@@ -93,11 +95,11 @@ func (s *sender) Limits() driver.SendLimits {
 
 // Prepare encodes the record. If that is large, Prepare writes its body to the store. It checks the size limit of the
 // topic, because the broker refuses the whole batch of a record that is too large.
-func (s *sender) Prepare(ctx context.Context, m *driver.Message) (driver.Prepared, error) {
+func (s *Sender) Prepare(ctx context.Context, m *driver.Message) (driver.Prepared, error) {
 	if m.Delay > 0 && !s.delays {
 		return driver.Prepared{},
 			failure.Permanent("channel %s: a delay would let later messages of the key overtake this one: send it "+
-				"without a delay, or set the channel's Ordering to OrderNone", s.to)
+				"without a delay, or set the channel's Ordering to OrderNone", s.To)
 	}
 	if err := announcing(m.Header); err != nil {
 		return driver.Prepared{}, err
@@ -106,37 +108,37 @@ func (s *sender) Prepare(ctx context.Context, m *driver.Message) (driver.Prepare
 	if err != nil {
 		return driver.Prepared{}, &driver.Error{Class: driver.Permanent, Err: err}
 	}
-	r.Topic = s.topic
+	r.Topic = s.Topic
 	if r.Key == nil && s.keyless {
 		r.Key = []byte{} // an empty key is hashed like any other: the partition stays the same
 	}
 	size := wire.Size(r)
-	switch store := s.store; {
+	switch store := s.Of.store; {
 	case store != nil && (m.Reader != nil || size > s.apart()):
 		if size, err = s.prepareLarge(ctx, m, r); err != nil {
 			return driver.Prepared{}, err
 		}
-	case size > s.most:
+	case size > s.Most:
 		return driver.Prepared{}, s.tooLarge(int64(size))
 	}
 	return driver.Prepared{Wire: r, OrderKey: m.OrderKey, Size: size}, nil
 }
 
-func (s *sender) tooLarge(size int64) error {
-	err := fmt.Errorf("the message has %d bytes as a record; topic %s takes %d (max.message.bytes): %w", size, s.topic,
-		s.most, kerr.MessageTooLarge)
-	if s.store == nil {
+func (s *Sender) tooLarge(size int64) error {
+	err := fmt.Errorf("the message has %d bytes as a record; topic %s takes %d (max.message.bytes): %w", size, s.Topic,
+		s.Most, kerr.MessageTooLarge)
+	if s.Of.store == nil {
 		err = fmt.Errorf("%w; with a store (kafka.Options.Store, s3store.Open) larger bodies are sent through S3", err)
 	}
 	return &driver.Error{Class: driver.TooLarge, Err: err}
 }
 
 // Send returns when all in-sync replicas have stored the records.
-func (s *sender) Send(ctx context.Context, batch []driver.Prepared) error {
+func (s *Sender) Send(ctx context.Context, batch []driver.Prepared) error {
 	if s.closed.Load() {
-		return fmt.Errorf("the sender to %s is %w", s.to, driver.ErrClosed)
+		return fmt.Errorf("the sender to %s is %w", s.To, driver.ErrClosed)
 	}
-	if err := s.b.open(); err != nil {
+	if err := s.Of.Channels.Open(); err != nil {
 		return err
 	}
 	rs := make([]*kgo.Record, len(batch))
@@ -145,7 +147,7 @@ func (s *sender) Send(ctx context.Context, batch []driver.Prepared) error {
 		rs[i] = &r
 	}
 	errs := map[int]error{}
-	for i, err := range s.b.producer.produce(ctx, rs) {
+	for i, err := range s.Of.Producer.Produce(ctx, rs) {
 		if err != nil {
 			errs[i] = fmt.Errorf("send to topic %s: %w", rs[i].Topic, err)
 			continue
@@ -163,12 +165,12 @@ func fill(receipt *driver.Receipt, r *kgo.Record) {
 }
 
 // Post queues records in the client and returns at once. Records of one partition keep the order of the calls.
-func (s *sender) Post(ctx context.Context, batch []driver.Prepared, answered func(i int, err error)) {
+func (s *Sender) Post(ctx context.Context, batch []driver.Prepared, answered func(i int, err error)) {
 	for i := range batch {
 		r := *batch[i].Wire.(*kgo.Record) // a copy: the client writes to the record, and the batch may be sent again
 		p := posted{&r, func(err error) {
 			if err != nil {
-				err = fmt.Errorf("send to topic %s: %w", s.topic, err)
+				err = fmt.Errorf("send to topic %s: %w", s.Topic, err)
 			} else {
 				fill(batch[i].Receipt, &r)
 			}
@@ -178,14 +180,14 @@ func (s *sender) Post(ctx context.Context, batch []driver.Prepared, answered fun
 		case s.closed.Load():
 			p.answered(driver.ErrClosed)
 		default:
-			s.b.cluster.Client.Produce(ctx, p.record, func(r *kgo.Record, err error) { s.answered(p, err) })
+			s.Of.cluster.Client.Produce(ctx, p.record, func(r *kgo.Record, err error) { s.answered(p, err) })
 		}
 	}
 }
 
 // answered passes on an answer. If the topic was created again, the client still uses the old id and refuses the
 // record: repeat sends it once more, in order.
-func (s *sender) answered(p posted, err error) {
+func (s *Sender) answered(p posted, err error) {
 	if !errors.Is(err, kerr.UnknownTopicID) {
 		p.answered(failure.Classify(err))
 		return
@@ -198,7 +200,7 @@ func (s *sender) answered(p posted, err error) {
 	}
 }
 
-func (s *sender) repeat() {
+func (s *Sender) repeat() {
 	for {
 		s.again.Lock()
 		line := s.again.line
@@ -209,8 +211,8 @@ func (s *sender) repeat() {
 			r.Offset, r.LeaderEpoch = 0, 0
 			rs[i] = &r
 		}
-		s.b.producer.forget(rs, slices.Repeat([]error{kerr.UnknownTopicID}, len(rs)))
-		for i, err := range s.b.producer.produce(s.life, rs) {
+		s.Of.Producer.forget(rs, slices.Repeat([]error{kerr.UnknownTopicID}, len(rs)))
+		for i, err := range s.Of.Producer.Produce(s.life, rs) {
 			if err == nil {
 				*line[i].record = *rs[i] // topic, partition and offset
 			}
@@ -227,7 +229,7 @@ func (s *sender) repeat() {
 }
 
 // Close waits until the records of repeat are answered, or ctx ends.
-func (s *sender) Close(ctx context.Context) error {
+func (s *Sender) Close(ctx context.Context) error {
 	s.closed.Store(true)
 	defer s.end()
 	defer context.AfterFunc(ctx, s.end)()

@@ -1,4 +1,4 @@
-package kafka
+package operate
 
 import (
 	"context"
@@ -33,7 +33,7 @@ const (
 // scan reads all records in the topics of a namespace, without a group, also those of open and aborted transactions. It
 // reads in passes, because a record may be moved to another topic, and then deleted, before it is read.
 type scan struct {
-	b     *Backend
+	n     *Namespace
 	visit func(r *kgo.Record) // called concurrently
 	codec kgo.Decompressor
 	ends  map[topicLog]map[int32]int64 // up to where topics were read
@@ -59,8 +59,8 @@ type stretch struct {
 	from, to int64
 }
 
-func (b *Backend) newScan(visit func(r *kgo.Record)) *scan {
-	return &scan{b: b, visit: visit, codec: kgo.DefaultDecompressor(), ends: map[topicLog]map[int32]int64{}}
+func newScan(n *Namespace, visit func(r *kgo.Record)) *scan {
+	return &scan{n: n, visit: visit, codec: kgo.DefaultDecompressor(), ends: map[topicLog]map[int32]int64{}}
 }
 
 // pass reads everything up to the ends that the topics have now, from where the pass before has ended. lost: records
@@ -110,7 +110,7 @@ func (s *scan) logs(ctx context.Context) (l logs, err error) {
 	}
 	for name, topic := range l.shown {
 		switch {
-		case !s.b.names.Has(name):
+		case !s.n.Channels.Has(name):
 		case topic.err != nil:
 			return l, fmt.Errorf("look up topic %s: %w", name, failure.Classify(topic.err))
 		default:
@@ -134,7 +134,7 @@ func (s *scan) topics(ctx context.Context, names ...string) (map[string]scanned,
 		one.Topic = &name
 		req.Topics = append(req.Topics, one)
 	}
-	resp, err := req.RequestWith(ctx, s.b.cluster.Client)
+	resp, err := req.RequestWith(ctx, s.n.Cluster.Client)
 	if err != nil {
 		return nil, fmt.Errorf("look up the topics: %w", failure.Classify(err))
 	}
@@ -177,7 +177,7 @@ func (s *scan) offsets(ctx context.Context, topics []scanned, what int64) (map[s
 	}
 	all := map[string]map[int32]int64{}
 	gone := map[string]bool{}
-	for _, shard := range s.b.cluster.Client.RequestSharded(ctx, req) {
+	for _, shard := range s.n.Cluster.Client.RequestSharded(ctx, req) {
 		if shard.Err != nil {
 			return nil, fmt.Errorf("look up where the topics start and end: %w", failure.Classify(shard.Err))
 		}
@@ -283,7 +283,7 @@ func (s *scan) fetch(ctx context.Context, p *stretch) (next int64, err error) {
 	one.Partition, one.FetchOffset, one.PartitionMaxBytes = p.n, p.from, scanBytes
 	topic.Partitions = append(topic.Partitions, one)
 	req.Topics = append(req.Topics, topic)
-	answer, err := s.b.cluster.Client.Broker(int(p.leaders[p.n])).RetriableRequest(ctx, req)
+	answer, err := s.n.Cluster.Client.Broker(int(p.leaders[p.n])).RetriableRequest(ctx, req)
 	if err != nil {
 		return 0, err
 	}

@@ -1,4 +1,4 @@
-package kafka
+package send
 
 import (
 	"errors"
@@ -13,12 +13,12 @@ import (
 
 // A prepared message is a record of the sender's topic. Messages that Kafka could not carry are refused before a send.
 func TestPreparedMessages(t *testing.T) {
-	plain := &sender{topic: "orders", most: 1000}
-	inOrder := &sender{topic: "orders", most: 1000, keyless: true}
-	delays := &sender{topic: "orders", most: 1000, delays: true}
+	plain := &Sender{Of: &Senders{}, Topic: "orders", Most: 1000}
+	inOrder := &Sender{Of: &Senders{}, Topic: "orders", Most: 1000, keyless: true}
+	delays := &Sender{Of: &Senders{}, Topic: "orders", Most: 1000, delays: true}
 	for _, c := range []struct {
 		name string
-		s    *sender
+		s    *Sender
 		m    driver.Message
 		key  []byte
 	}{
@@ -54,7 +54,7 @@ func TestPreparedMessages(t *testing.T) {
 
 // The error for a message that is too large can be found as Kafka's own.
 func TestTooLargeIsKafkasError(t *testing.T) {
-	s := sender{topic: "orders", most: 10}
+	s := Sender{Of: &Senders{}, Topic: "orders", Most: 10}
 	if _, err := s.Prepare(t.Context(), &driver.Message{}); !errors.Is(err, kerr.MessageTooLarge) {
 		t.Errorf("the error is %v", err)
 	}
@@ -72,7 +72,7 @@ func TestReceipts(t *testing.T) {
 
 // Post to a closed sender answers each message at once.
 func TestPostToAClosedSender(t *testing.T) {
-	s := sender{topic: "orders"}
+	s := Sender{Of: &Senders{}, Topic: "orders"}
 	s.closed.Store(true)
 	answers := map[int]error{}
 	s.Post(t.Context(), []driver.Prepared{{Wire: &kgo.Record{}}, {Wire: &kgo.Record{}}},

@@ -1,4 +1,4 @@
-package kafka
+package send
 
 import (
 	"cmp"
@@ -18,6 +18,7 @@ import (
 	"github.com/godwitmq/godwit/internal/claim"
 	"github.com/godwitmq/godwit/kafka/internal/cluster"
 	"github.com/godwitmq/godwit/kafka/internal/failure"
+	"github.com/godwitmq/godwit/kafka/internal/layout"
 	"github.com/godwitmq/godwit/kafka/internal/wire"
 )
 
@@ -30,10 +31,10 @@ const (
 	day         = 24 * time.Hour
 )
 
-// bodyFolder is where the bodies of a cluster's topics are, each topic in a folder below. The cluster is part of it, so
+// BodyFolder is where the bodies of a cluster's topics are, each topic in a folder below. The cluster is part of it, so
 // that the objects of several clusters in one bucket can be told from each other, and from those of SNS and SQS. The
 // end says, as for topics of SNS, that several groups may read a body.
-func bodyFolder(cluster string) string {
+func BodyFolder(cluster string) string {
 	plain := func(r rune) rune {
 		if r < 0x80 && (r == '_' || r == '-' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z') {
 			return r
@@ -44,29 +45,29 @@ func bodyFolder(cluster string) string {
 }
 
 // folder is where the bodies of the sender's own topic are.
-func (s *sender) folder() string { return s.folders + "/" + s.topic }
+func (s *Sender) folder() string { return s.folders + "/" + s.Topic }
 
 // apart is the size of a record above which its body goes to the store.
-func (s *sender) apart() int { return max(s.most-largeRoom, 1) }
+func (s *Sender) apart() int { return max(s.Most-largeRoom, 1) }
 
 // prepareLarge writes the body of a message to the store, and makes its record a pointer to it. r has no body yet.
-func (s *sender) prepareLarge(ctx context.Context, m *driver.Message, r *kgo.Record) (int, error) {
+func (s *Sender) prepareLarge(ctx context.Context, m *driver.Message, r *kgo.Record) (int, error) {
 	length := m.Size
 	if m.Reader == nil {
 		length = int64(len(m.Body))
 	}
 	r.Value = nil
 	wire.SetHeader(r, claim.SizeAttribute, strconv.FormatInt(length, 10))
-	if size := wire.Size(r) + pointerRoom; size > s.most {
+	if size := wire.Size(r) + pointerRoom; size > s.Most {
 		return 0, s.tooLarge(int64(size))
 	}
-	p, err := claim.Write(ctx, s.store, s.folder(), m, s.zip, nil)
+	p, err := claim.Write(ctx, s.Of.store, s.folder(), m, s.zip, nil)
 	if err != nil {
 		return 0, err
 	}
 	r.Value = []byte(p.Text(claim.Current))
 	size := wire.Size(r)
-	if size > s.most {
+	if size > s.Most {
 		return 0, s.tooLarge(int64(size))
 	}
 	return size, nil
@@ -85,17 +86,17 @@ func announcing(hs []driver.Header) error {
 
 // outlasts returns an error if the store deletes bodies while records of a topic, or their dead letters, still point to
 // them. Otherwise it returns how long they do.
-func (b *Backend) outlasts(ctx context.Context, topic string) (stays time.Duration, err error) {
-	if b.o.Store == nil || b.o.Store.Lifetime() == 0 {
+func (o *Senders) outlasts(ctx context.Context, topic string) (stays time.Duration, err error) {
+	if o.store == nil || o.store.Lifetime() == 0 {
 		return 0, nil
 	}
-	configs, err := b.cluster.Configs(ctx, topic)
+	configs, err := o.cluster.Configs(ctx, topic)
 	if err != nil {
 		return 0, fmt.Errorf("look up how long topic %s keeps records, to compare it with kafka.Options.Store (it needs "+
 			"permission to describe the topic's configuration, unless s3store.Options.Lifetime is negative): %w", topic,
 			failure.Classify(err))
 	}
-	keeps := int64(b.o.Store.Lifetime() / day)
+	keeps := int64(o.store.Lifetime() / day)
 	retention, err := strconv.ParseInt(cluster.ConfigOf(configs, "retention.ms"), 10, 64)
 	switch policy := cluster.ConfigOf(configs, "cleanup.policy"); {
 	case strings.Contains(policy, "compact"):
@@ -110,7 +111,7 @@ func (b *Backend) outlasts(ctx context.Context, topic string) (stays time.Durati
 			"deletes bodies after %d days: set the topic's retention, or use a store with a prefix of its own whose "+
 			"s3store.Options.Lifetime is negative", topic, retention, keeps)
 	}
-	letters := max(retention, besideRetention.Milliseconds())
+	letters := max(retention, layout.BesideRetention.Milliseconds())
 	if needs := daysOf(retention + letters); needs > keeps {
 		return 0, failure.Permanent("topic %s keeps records for %d days and their dead letters for %d more, and "+
 			"kafka.Options.Store deletes bodies after %d days: raise s3store.Options.Lifetime to %d days, or shorten "+
@@ -136,12 +137,12 @@ func (p *pointer) Open(ctx context.Context) (io.ReadCloser, int64, error) {
 	return claim.Open(ctx, p.store, p.Pointer)
 }
 
-// point gives a delivery the body to which its record points, and hides the headers that say so.
-func (b *Backend) point(d *driver.Delivery) {
+// Point gives a delivery the body to which its record points, and hides the headers that say so. store may be nil.
+func Point(store driver.Store, d *driver.Delivery) {
 	if d.Err != nil || !slices.ContainsFunc(d.Header, announces) {
 		return
 	}
-	if b.o.Store == nil {
+	if store == nil {
 		d.Err = &driver.Error{Class: driver.Permanent, Err: &driver.PayloadError{
 			Fault: driver.PayloadPointer,
 			Err: errors.New("the record points to a body in a store, and the backend has none: set kafka.Options.Store " +
@@ -163,7 +164,7 @@ func (b *Backend) point(d *driver.Delivery) {
 	if d.Header = slices.DeleteFunc(d.Header, announces); len(d.Header) == 0 {
 		d.Header = nil
 	}
-	d.Body, d.Opener, d.Size = nil, &pointer{p, b.o.Store}, p.Size
+	d.Body, d.Opener, d.Size = nil, &pointer{p, store}, p.Size
 }
 
 // announces reports whether a header says that the value of its record is a pointer.

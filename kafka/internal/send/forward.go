@@ -1,4 +1,4 @@
-package kafka
+package send
 
 import (
 	"context"
@@ -19,24 +19,24 @@ import (
 
 // Forward implements driver.Forwarder: it prepares a record with the key, the value and the headers that were received.
 // A topic of dead letters keeps the partition of the letter's original, and otherwise that of its key.
-func (s *sender) Forward(ctx context.Context, f *driver.Forward) (driver.Prepared, error) {
-	r, err := raised(f)
-	if err == nil && s.to.Exchange != "" && s.to.Queue != "" && !s.to.DeadLetter {
+func (s *Sender) Forward(ctx context.Context, f *driver.Forward) (driver.Prepared, error) {
+	r, err := Raised(f)
+	if err == nil && s.To.Exchange != "" && s.To.Queue != "" && !s.To.DeadLetter {
 		err = failure.Permanent("all consumers of topic %s would get it: name the exchange to send it to all of them "+
-			"(%s.*); only the dead letters of %s can go to this consumer alone", s.topic, s.to.Exchange, s.to)
+			"(%s.*); only the dead letters of %s can go to this consumer alone", s.Topic, s.To.Exchange, s.To)
 	}
 	if err == nil {
-		r.Topic = s.topic
-		if s.to.DeadLetter {
+		r.Topic = s.Topic
+		if s.To.DeadLetter {
 			r.Partition = partitionOf(r)
 		}
-		err = s.complete(ctx, r, f)
+		err = s.Complete(ctx, r, f)
 	}
-	return prepared(r, f, err)
+	return Prepared(r, f, err)
 }
 
-// raised is the record of a raw message. If it is revived, it has no headers of its death any more.
-func raised(f *driver.Forward) (*kgo.Record, error) {
+// Raised is the record of a raw message. If it is revived, it has no headers of its death any more.
+func Raised(f *driver.Forward) (*kgo.Record, error) {
 	r, err := wire.Record(&f.Raw)
 	if err != nil {
 		return nil, &driver.Error{Class: driver.Permanent, Err: err}
@@ -47,8 +47,8 @@ func raised(f *driver.Forward) (*kgo.Record, error) {
 	return r, nil
 }
 
-// complete edits the body, or makes sure that it lasts, and compares the size with the topic's limit.
-func (s *sender) complete(ctx context.Context, r *kgo.Record, f *driver.Forward) error {
+// Complete edits the body, or makes sure that it lasts, and compares the size with the topic's limit.
+func (s *Sender) Complete(ctx context.Context, r *kgo.Record, f *driver.Forward) error {
 	var err error
 	if f.Edited {
 		err = s.edit(ctx, r, f.Body)
@@ -58,21 +58,21 @@ func (s *sender) complete(ctx context.Context, r *kgo.Record, f *driver.Forward)
 	if err != nil {
 		return err
 	}
-	if size := wire.Size(r); size > s.most {
+	if size := wire.Size(r); size > s.Most {
 		return s.tooLarge(int64(size))
 	}
 	return nil
 }
 
 // edit replaces the body, as Prepare would encode a new one. A body without bytes is no tombstone.
-func (s *sender) edit(ctx context.Context, r *kgo.Record, body []byte) error {
+func (s *Sender) edit(ctx context.Context, r *kgo.Record, body []byte) error {
 	r.Headers = slices.DeleteFunc(slices.Clone(r.Headers), func(h kgo.RecordHeader) bool {
 		return claim.Announces(h.Key)
 	})
 	if r.Value = body; body == nil {
 		r.Value = []byte{}
 	}
-	if s.store == nil || wire.Size(r) <= s.apart() {
+	if s.Of.store == nil || wire.Size(r) <= s.apart() {
 		return nil
 	}
 	_, err := s.prepareLarge(ctx, &driver.Message{Body: body}, r)
@@ -81,7 +81,7 @@ func (s *sender) edit(ctx context.Context, r *kgo.Record, body []byte) error {
 
 // keepBody makes sure that the object of a pointer lasts for as long as the record, and is where [Backend.Orphans]
 // looks for pointers to it. The object of another program stays where it is.
-func (s *sender) keepBody(ctx context.Context, r *kgo.Record) error {
+func (s *Sender) keepBody(ctx context.Context, r *kgo.Record) error {
 	attributes := map[string]string{}
 	for _, h := range r.Headers {
 		if claim.Announces(h.Key) {
@@ -95,16 +95,16 @@ func (s *sender) keepBody(ctx context.Context, r *kgo.Record) error {
 	if err != nil || !p.Ours() {
 		return nil //nolint:nilerr // the record's consumer has the same error; it can be forwarded without its body
 	}
-	if s.store == nil {
+	if s.Of.store == nil {
 		return failure.Permanent("its body is in S3, and the backend cannot see whether it is deleted there soon: set " +
 			"kafka.Options.Store (s3store.Open)")
 	}
 	var now claim.Pointer
 	if folder, topic := path.Split(path.Dir(p.At.Key)); strings.HasSuffix("/"+folder, "/"+s.folders+"/") &&
-		s.b.names.Has(topic) {
-		now, err = claim.Renew(ctx, s.store, s.folder(), p, s.stays)
+		s.Of.Channels.Has(topic) {
+		now, err = claim.Renew(ctx, s.Of.store, s.folder(), p, s.stays)
 	} else {
-		now, err = claim.Copy(ctx, s.store, s.folder(), p)
+		now, err = claim.Copy(ctx, s.Of.store, s.folder(), p)
 	}
 	if err != nil || now.At == p.At {
 		return err
@@ -124,8 +124,8 @@ func partitionOf(r *kgo.Record) int32 {
 	return int32(h.Sum32() & 0x7fff_ffff)
 }
 
-// prepared returns a record that is forwarded, or the error with the message's id.
-func prepared(r *kgo.Record, f *driver.Forward, err error) (driver.Prepared, error) {
+// Prepared returns a record that is forwarded, or the error with the message's id.
+func Prepared(r *kgo.Record, f *driver.Forward, err error) (driver.Prepared, error) {
 	if err != nil {
 		return driver.Prepared{}, fmt.Errorf("forward record %s: %w", f.ID, err)
 	}
