@@ -16,6 +16,7 @@ import (
 	"github.com/godwitmq/godwit/internal/backoff"
 	"github.com/godwitmq/godwit/kafka/internal/failure"
 	"github.com/godwitmq/godwit/kafka/internal/records"
+	"github.com/godwitmq/godwit/kafka/internal/transact"
 )
 
 // joinPatience is how long a commit waits for a join in progress; most joins are over by then.
@@ -35,8 +36,8 @@ const (
 type committer struct {
 	sub    *subscription
 	ledger *records.Ledger
-	tx     *transactor   // nil: no transactions
-	turn   chan struct{} // holds one element during a commit: commits neither overlap nor overtake each other
+	tx     *transact.Transactor // nil: no transactions
+	turn   chan struct{}        // holds one element during a commit: commits neither overlap nor overtake each other
 
 	mu        sync.Mutex
 	failure   error // the latest error of a background commit, for the next Receive to return
@@ -46,7 +47,7 @@ type committer struct {
 func newCommitter(sub *subscription, l *records.Ledger) *committer {
 	c := &committer{sub: sub, ledger: l, turn: make(chan struct{}, 1)}
 	if sub.transforms {
-		c.tx = &transactor{sub: sub, ledger: l, id: sub.transactionalID()}
+		c.tx = transact.New(sub.transactions(l))
 	}
 	return c
 }
@@ -118,7 +119,7 @@ func (c *committer) commit(ctx context.Context, m *member, es []*records.Epoch) 
 	}
 	defer func() { <-c.turn }()
 	if c.tx != nil {
-		if err := c.tx.commit(ctx, m); err != nil {
+		if err := c.tx.Commit(ctx, m.Member, m.commitment); err != nil {
 			return err
 		}
 	}
@@ -232,7 +233,7 @@ func (c *committer) note(err error) {
 // close ends what transactions need. The caller has made the last commit.
 func (c *committer) close(ctx context.Context) {
 	if c.tx != nil {
-		c.tx.close(ctx)
+		c.tx.Close(ctx)
 	}
 }
 

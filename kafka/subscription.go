@@ -9,6 +9,7 @@ import (
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/kafka/internal/deadletter"
 	"github.com/godwitmq/godwit/kafka/internal/records"
+	"github.com/godwitmq/godwit/kafka/internal/transact"
 	"github.com/godwitmq/godwit/kafka/internal/wire"
 )
 
@@ -75,7 +76,7 @@ func (s *subscription) places() int { return cmp.Or(s.o.Window, records.Window) 
 // commitRecords is the number of finished records that is committed before the interval is over.
 func (s *subscription) commitRecords() int {
 	if s.transforms {
-		return cmp.Or(s.b.o.CommitRecords, transactionRecords)
+		return cmp.Or(s.b.o.CommitRecords, transact.Records)
 	}
 	return cmp.Or(s.b.o.CommitRecords, commitRecords)
 }
@@ -83,7 +84,7 @@ func (s *subscription) commitRecords() int {
 // commitInterval is the longest time between two commits.
 func (s *subscription) commitInterval() time.Duration {
 	if s.transforms {
-		return cmp.Or(s.b.o.CommitInterval, transactionInterval)
+		return cmp.Or(s.b.o.CommitInterval, transact.Interval)
 	}
 	return cmp.Or(s.b.o.CommitInterval, commitInterval)
 }

@@ -108,6 +108,14 @@ var plan = []room{
 		path: "kafka/internal/share", ours: []string{"driver", "internal/backoff", "kafka/internal/..."},
 		others: []string{franz + "/kgo", franz + "/kerr", franz + "/kmsg"},
 	},
+	{
+		path: "kafka/internal/transact",
+		ours: []string{
+			"driver", "internal/backoff", "kafka/internal/client", "kafka/internal/cluster", "kafka/internal/failure",
+			"kafka/internal/records", "kafka/internal/send",
+		},
+		others: []string{franz + "/kgo", franz + "/kadm", franz + "/kerr", franz + "/kmsg", franz + "/kversion"},
+	},
 	{path: "kafka/internal/wire", ours: []string{"driver"}, others: []string{franz + "/kgo"}},
 	// The only package that imports kfake.
 	{path: "local/kafkalocal", ours: []string{"driver", "kafka"}, others: []string{franz}},

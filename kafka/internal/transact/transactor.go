@@ -1,9 +1,10 @@
-package kafka
+package transact
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"sync"
@@ -13,33 +14,47 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+	"github.com/twmb/franz-go/pkg/kversion"
 
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/internal/backoff"
 	"github.com/godwitmq/godwit/kafka/internal/client"
+	"github.com/godwitmq/godwit/kafka/internal/cluster"
 	"github.com/godwitmq/godwit/kafka/internal/failure"
 	"github.com/godwitmq/godwit/kafka/internal/records"
 	"github.com/godwitmq/godwit/kafka/internal/send"
 )
 
 const (
-	// transactionInterval and transactionRecords are the defaults of Options.CommitInterval and Options.CommitRecords
-	// with transactions. Results become visible so much later.
-	transactionInterval = 100 * time.Millisecond
-	transactionRecords  = 1_000
+	// Interval and Records are the defaults of kafka.Options.CommitInterval and CommitRecords with transactions.
+	// Results become visible so much later.
+	Interval = 100 * time.Millisecond
+	Records  = 1_000
 	// transactionTimeout is when the broker aborts the transaction of a process that has crashed. Until then the next
-	// owner of its partitions waits. It is longer than a transaction may take here (commitPatience).
+	// owner of its partitions waits. It is longer than a commit may take.
 	transactionTimeout = 15 * time.Second
 	// transactionPause is how long a request waits until the broker has ended an earlier transaction.
 	transactionPause = 20 * time.Millisecond
 )
 
-// transactor publishes results and commits the completion of their messages, one transaction at a time. Guarded by
-// committer.turn, except put.
-type transactor struct {
-	sub    *subscription
-	ledger *records.Ledger
-	id     string // the transactional id
+// Config says who makes transactions, and how.
+type Config struct {
+	Ledger *records.Ledger
+	Group  string
+	ID     string                         // the transactional id
+	Dial   func() (*client.Client, error) // creates a client for transactions
+	Log    *slog.Logger
+	Owns   func() bool                 // whether the consumer may create its topics again
+	Ensure func(context.Context) error // creates them
+}
+
+// New returns a transactor that has made no transaction.
+func New(t Config) *Transactor { return &Transactor{Config: t} }
+
+// Transactor publishes results and commits the completion of their messages, one transaction at a time. Its methods are
+// not called concurrently.
+type Transactor struct {
+	Config
 
 	client *client.Client // nil: a new one is to be opened, whose epoch ends what the previous one has begun
 	// batch are the results of the current transaction; the same ones until they are committed, or lost.
@@ -52,35 +67,35 @@ type transactor struct {
 	tooLarge bool
 }
 
-// commit publishes all complete results. Then all messages are finished that were handled before the call.
-func (t *transactor) commit(ctx context.Context, m *member) error {
+// Commit publishes all complete results. Then all messages are finished that were handled before the call.
+func (t *Transactor) Commit(ctx context.Context, m *records.Member, begin func() *records.Commitment) error {
 	for {
 		if len(t.batch) == 0 && !t.take(records.ResultsMost) {
 			return t.abort(ctx)
 		}
-		if err := t.transact(ctx, m); err != nil {
+		if err := t.transact(ctx, m, begin); err != nil {
 			t.drop()
-			return fmt.Errorf("transaction of group %s: %w", t.sub.group, failure.Classify(err))
+			return fmt.Errorf("transaction of group %s: %w", t.Group, failure.Classify(err))
 		}
 	}
 }
 
 // abort ends what a client has begun that was dropped, although there are no results for another transaction: otherwise
 // consumers of committed records wait for the transaction's timeout.
-func (t *transactor) abort(ctx context.Context) error {
+func (t *Transactor) abort(ctx context.Context) error {
 	if !t.dropped {
 		return nil
 	}
 	if err := t.open(ctx); err != nil {
 		t.drop()
-		return fmt.Errorf("abort a transaction of group %s: %w", t.sub.group, failure.Classify(err))
+		return fmt.Errorf("abort a transaction of group %s: %w", t.Group, failure.Classify(err))
 	}
 	return nil
 }
 
 // take adds complete results to the batch, at most so many; false: there are none.
-func (t *transactor) take(most int) bool {
-	taken, lost := t.ledger.Results.Take(most)
+func (t *Transactor) take(most int) bool {
+	taken, lost := t.Ledger.Results.Take(most)
 	t.batch = append(t.batch, taken...)
 	answer(lost, driver.ErrLost)
 	return len(taken) > 0
@@ -97,7 +112,7 @@ func answer(rs []*records.Result, err error) {
 
 // transact makes one transaction. After an error the caller drops the client: the next one begins with an epoch that
 // aborts what this one has begun.
-func (t *transactor) transact(ctx context.Context, m *member) error {
+func (t *Transactor) transact(ctx context.Context, m *records.Member, begin func() *records.Commitment) error {
 	if what := t.unknown; what != nil {
 		committed, err := t.resolve(ctx, m, what)
 		if err != nil {
@@ -114,7 +129,7 @@ func (t *transactor) transact(ctx context.Context, m *member) error {
 	}
 	if !t.publishes() {
 		// The completions are committed without a transaction, by the caller.
-		if t.ledger.Results.Seal(t.batch, nil) {
+		if t.Ledger.Results.Seal(t.batch, nil) {
 			t.end()
 		}
 		return nil
@@ -128,11 +143,11 @@ func (t *transactor) transact(ctx context.Context, m *member) error {
 	if err := t.publish(ctx); err != nil {
 		return err
 	}
-	what := m.commitment()
+	what := begin()
 	if what.Generation < 0 {
 		return errNoMember
 	}
-	if !t.ledger.Results.Seal(t.batch, what) {
+	if !t.Ledger.Results.Seal(t.batch, what) {
 		return errEpochEnded
 	}
 	if err := t.commitOffsets(ctx, m, what); err != nil {
@@ -154,14 +169,14 @@ var (
 )
 
 // lose drops the results of epochs that have ended.
-func (t *transactor) lose() {
-	left, lost := t.ledger.Results.Lose(t.batch)
+func (t *Transactor) lose() {
+	left, lost := t.Ledger.Results.Lose(t.batch)
 	t.batch = left
 	answer(lost, driver.ErrLost)
 }
 
 // publishes reports whether a result has messages.
-func (t *transactor) publishes() bool {
+func (t *Transactor) publishes() bool {
 	for _, r := range t.batch {
 		if len(r.Records) > 0 {
 			return true
@@ -172,16 +187,16 @@ func (t *transactor) publishes() bool {
 
 // open opens a client, if there is none, and requests an epoch for it. When it has one, the broker has ended all
 // earlier transactions of this id, and refuses their delayed requests.
-func (t *transactor) open(ctx context.Context) error {
+func (t *Transactor) open(ctx context.Context) error {
 	if t.client != nil {
 		return nil
 	}
 	var err error
-	if t.client, err = t.sub.b.cluster.Dial(t.sub.b.transactionOptions(t.id)...); err != nil {
+	if t.client, err = t.Dial(); err != nil {
 		return err
 	}
 	if _, _, err := t.client.ProducerID(ctx); err != nil {
-		return fmt.Errorf("request an epoch for the transactional id %s: %w", t.id, err)
+		return fmt.Errorf("request an epoch for the transactional id %s: %w", t.ID, err)
 	}
 	t.dropped = false
 	return nil
@@ -189,7 +204,7 @@ func (t *transactor) open(ctx context.Context) error {
 
 // publish publishes the messages of the batch. Copies that are refused permanently leave it, and their callers get the
 // errors.
-func (t *transactor) publish(ctx context.Context) error {
+func (t *Transactor) publish(ctx context.Context) error {
 	var copies []*kgo.Record
 	var of []*records.Result
 	for _, r := range t.batch {
@@ -198,7 +213,7 @@ func (t *transactor) publish(ctx context.Context) error {
 			copies, of = append(copies, &c), append(of, r)
 		}
 	}
-	p := &send.Producer{Client: t.client, Log: t.sub.b.log}
+	p := &send.Producer{Client: t.client, Log: t.Log}
 	failed := map[*records.Result]error{}
 	var first error
 	for i, err := range p.ProduceOnce(ctx, copies) {
@@ -236,16 +251,16 @@ func known(ctx context.Context, c *client.Client, sent []*kgo.Record) error {
 }
 
 // refuse answers the copies that failed permanently. A missing topic that belongs to this consumer is created again.
-func (t *transactor) refuse(ctx context.Context, failed map[*records.Result]error) {
-	spec, ours := t.sub.b.provisioner.Wished(t.sub.from)
+func (t *Transactor) refuse(ctx context.Context, failed map[*records.Result]error) {
+	ours := t.Owns()
 	var kept, refused []*records.Result
 	for _, r := range t.batch {
 		err := failed[r]
 		again := driver.ClassOf(err).Passing() || ours && driver.ClassOf(err) == driver.NotFound
 		if err == nil || again || r.Answer == nil || !r.Open() {
 			if err != nil && ours && r.Answer != nil && driver.ClassOf(err) == driver.NotFound {
-				_ = t.sub.b.Ensure(ctx, spec) // its error is that of the next transaction
-				ours = false                  // once
+				_ = t.Ensure(ctx) // its error is that of the next transaction
+				ours = false      // once
 			}
 			kept = append(kept, r)
 			continue
@@ -253,33 +268,33 @@ func (t *transactor) refuse(ctx context.Context, failed map[*records.Result]erro
 		refused = append(refused, r)
 	}
 	t.batch = kept
-	t.ledger.Results.Drop(refused)
+	t.Ledger.Results.Drop(refused)
 	for _, r := range refused {
 		r.Answer(failed[r])
 	}
 }
 
 // committed is called when a transaction was committed.
-func (t *transactor) committed(what *records.Commitment) {
-	t.ledger.Answered(false, slices.Collect(maps.Values(what.Parts))...)
+func (t *Transactor) committed(what *records.Commitment) {
+	t.Ledger.Answered(false, slices.Collect(maps.Values(what.Parts))...)
 	t.end()
 }
 
 // end ends the results of the batch.
-func (t *transactor) end() {
-	t.ledger.Results.Drop(t.batch)
+func (t *Transactor) end() {
+	t.Ledger.Results.Drop(t.batch)
 	answer(t.batch, nil)
 	t.batch = nil
 }
 
 // commitOffsets adds the group's offsets to the transaction.
-func (t *transactor) commitOffsets(ctx context.Context, m *member, what *records.Commitment) error {
+func (t *Transactor) commitOffsets(ctx context.Context, m *records.Member, what *records.Commitment) error {
 	for {
 		id, epoch, err := t.client.ProducerID(ctx)
 		if err != nil {
 			return err
 		}
-		resp, err := what.InTransaction(t.id, id, epoch).RequestWith(ctx, t.client)
+		resp, err := what.InTransaction(t.ID, id, epoch).RequestWith(ctx, t.client)
 		if err != nil {
 			return fmt.Errorf("add the offsets: %w", err)
 		}
@@ -309,16 +324,18 @@ func worst(resp *kmsg.TxnOffsetCommitResponse, name func(topic string, id kadm.T
 
 // resolve finds out whether a transaction was committed whose end was not answered. When a new client has an epoch, the
 // transaction is over, and the group's offsets show its outcome: they are part of it, and no other commit is the same.
-func (t *transactor) resolve(ctx context.Context, m *member, what *records.Commitment) (committed bool, err error) {
+func (t *Transactor) resolve(
+	ctx context.Context, m *records.Member, what *records.Commitment,
+) (committed bool, err error) {
 	if err := t.open(ctx); err != nil {
 		return false, err
 	}
 	for {
-		resp, err := what.Question(m.Member).RequestWith(ctx, t.client)
+		resp, err := what.Question(m).RequestWith(ctx, t.client)
 		if err != nil {
 			return false, fmt.Errorf("ask for the outcome of a transaction: %w", err)
 		}
-		committed, err = t.ledger.Results.IsStored(what, resp)
+		committed, err = t.Ledger.Results.IsStored(what, resp)
 		if !errors.Is(err, kerr.UnstableOffsetCommit) || failure.Over(ctx) {
 			return committed, err
 		}
@@ -327,7 +344,7 @@ func (t *transactor) resolve(ctx context.Context, m *member, what *records.Commi
 }
 
 // drop ends the client after an error, without waiting for what it has begun.
-func (t *transactor) drop() {
+func (t *Transactor) drop() {
 	c := t.client
 	if c == nil {
 		return
@@ -337,11 +354,61 @@ func (t *transactor) drop() {
 	t.closing.Go(func() { _ = c.Close(context.Background()) })
 }
 
-// close ends the transactor's clients. An open transaction is aborted by the broker.
-func (t *transactor) close(ctx context.Context) {
+// Close ends the transactor's clients. An open transaction is aborted by the broker.
+func (t *Transactor) Close(ctx context.Context) {
 	if c := t.client; c != nil {
 		t.client = nil
 		_ = c.Close(ctx)
 	}
 	t.closing.Wait()
+}
+
+// Options are the options of a client that makes transactions.
+func Options(id string) []kgo.Opt {
+	return []kgo.Opt{
+		kgo.TransactionalID(id), kgo.TransactionTimeout(transactionTimeout),
+		kgo.ConcurrentTransactionsBackoff(transactionPause), kgo.RetryBackoffFn(retryInTransaction),
+	}
+}
+
+// retryInTransaction is the delay before a request of a transaction is repeated. The first one is short: after the end
+// of a transaction, brokers refuse the records of the next one until the end is written to all partitions.
+func retryInTransaction(try int) time.Duration {
+	return backoff.Curve{First: transactionPause, Max: time.Second}.Jittered(try)
+}
+
+// transactionVersion is the level of the feature transaction.version at which each transaction has an epoch of its own
+// (KIP-890).
+const transactionVersion = 2
+
+// transactionRequest is the version of EndTxn from which the client gives each transaction an epoch of its own.
+const transactionRequest = 5
+
+// Check returns an error if transactions may tear, because of the brokers or of the client's versions.
+func Check(ctx context.Context, c *cluster.Cluster) error {
+	if pinned, _ := c.Client.OptValue(kgo.MaxVersions).(*kversion.Versions); pinned != nil {
+		if v, ok := pinned.LookupMaxKeyVersion(int16(kmsg.EndTxn)); !ok || v < transactionRequest {
+			return failure.Permanent("kgo.MaxVersions in kafka.Options.Client excludes the transactions of KIP-890, so " +
+				"Transform could tear them: leave it out, or raise it to the versions of Kafka 4.0")
+		}
+	}
+	req := kmsg.NewPtrApiVersionsRequest()
+	req.ClientSoftwareName, req.ClientSoftwareVersion = "godwit", "transform"
+	resp, err := req.RequestWith(ctx, c.Client)
+	if err != nil {
+		return fmt.Errorf("ask the brokers for their features: %w", failure.Classify(err))
+	}
+	level := int16(0)
+	for _, f := range resp.FinalizedFeatures {
+		if f.Name == "transaction.version" {
+			level = f.MaxVersionLevel
+		}
+	}
+	if level < transactionVersion {
+		return failure.Permanent("the brokers have transaction.version %d, and Transform needs %d: before KIP-890, an end "+
+			"of a transaction that is delayed in the network can end the next one too early, and tear it; update the "+
+			"brokers to Kafka 4.0 or later, and raise the feature with kafka-features.sh upgrade --feature "+
+			"transaction.version=%d", level, transactionVersion, transactionVersion)
+	}
+	return nil
 }

@@ -1,6 +1,6 @@
 //go:build synctests
 
-package kafka
+package transact
 
 import (
 	"context"
