@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/godwitmq/godwit/driver"
@@ -16,6 +15,7 @@ import (
 	"github.com/godwitmq/godwit/kafka/internal/cluster"
 	"github.com/godwitmq/godwit/kafka/internal/failure"
 	"github.com/godwitmq/godwit/kafka/internal/layout"
+	"github.com/godwitmq/godwit/kafka/internal/operate"
 	"github.com/godwitmq/godwit/kafka/internal/provision"
 	"github.com/godwitmq/godwit/kafka/internal/send"
 )
@@ -36,6 +36,7 @@ type Backend struct {
 
 	senders     *send.Senders
 	provisioner *provision.Provisioner
+	operator    *operate.Namespace
 	pauses      pauses
 }
 
@@ -56,11 +57,9 @@ func Open(ctx context.Context, o *Options) (*Backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Backend{
-		o: opts, log: opts.Logger,
-	}
+	b := &Backend{o: opts, log: opts.Logger}
 	b.channels = &layout.Channels{
-		Names: layout.Names{Namespace: opts.Namespace, Mapping: mapping}, Uses: opts.uses, Open: b.open, Legal: b.check,
+		Names: layout.Names{Namespace: opts.Namespace, Mapping: mapping}, Uses: opts.uses, Open: b.open, Legal: b.legal,
 		OwnRetries: opts.RetryQueue != nil, OwnDeadLetters: opts.DeadLetterQueue != nil,
 	}
 	if b.log == nil {
@@ -80,9 +79,15 @@ func Open(ctx context.Context, o *Options) (*Backend, error) {
 		b.cluster.Client.Cut()
 		return nil, errors.Join(err, b.cluster.Client.Close(context.WithoutCancel(ctx)))
 	}
-	b.cluster.Admin, b.reuses = kadm.NewClient(b.cluster.Client.Client), reusable(b.cluster.Client.Client)
+	b.reuses = reusable(b.cluster.Client.Client)
 	b.senders = send.NewSenders(b.cluster, b.channels, b.o.Store)
-	b.provisioner = provision.New(b.cluster, b.channels, b.o.Replication, b.o.RecreateTopics)
+	b.provisioner = provision.New(b.cluster, b.channels, b.o.Store, b.o.Replication, b.o.RecreateTopics)
+	b.operator = &operate.Namespace{
+		Cluster: b.cluster, Channels: b.channels, Topics: b.provisioner, Senders: b.senders, Store: b.o.Store,
+		Deliver: func(ch driver.Channel, r *kgo.Record, d *driver.Delivery) {
+			subscribe(b, ch, driver.ReceiverOptions{}, toHandle, nil).deliver(r, d)
+		},
+	}
 	return b, nil
 }
 
@@ -111,16 +116,12 @@ func (b *Backend) open() error {
 	return nil
 }
 
-// check returns an error if the backend is closed, or cannot carry a channel. It makes no request.
-func (b *Backend) check(ch driver.Channel) error {
+// legal returns an error if the backend is closed, or for a channel that Kafka or the options cannot carry. It makes no
+// request.
+func (b *Backend) legal(ch driver.Channel) error {
 	if err := b.open(); err != nil {
 		return err
 	}
-	return b.legal(ch)
-}
-
-// legal returns an error for a channel that Kafka or its options cannot carry. It makes no request.
-func (b *Backend) legal(ch driver.Channel) error {
 	if err := b.channels.Check(ch); err != nil {
 		return &driver.Error{Class: driver.Permanent, Err: err}
 	}
@@ -149,8 +150,30 @@ func (b *Backend) legal(ch driver.Channel) error {
 
 // Sender opens the sending end of a channel.
 func (b *Backend) Sender(ctx context.Context, to driver.Channel) (driver.Sender, error) {
-	if err := b.check(to); err != nil {
+	if err := b.legal(to); err != nil {
 		return nil, err
 	}
 	return b.senders.Open(ctx, to, b.channels.TopicOf(to))
+}
+
+// Receiver opens the receiving end of a channel.
+func (b *Backend) Receiver(
+	ctx context.Context, from driver.Channel, o driver.ReceiverOptions,
+) (driver.Receiver, error) {
+	if err := b.channels.Receives(from); err != nil {
+		return nil, err
+	}
+	if b.o.channel(from).GroupProtocol == GroupShare && !from.DeadLetter {
+		return newShareReceiver(ctx, b, from, o)
+	}
+	return newReceiver(ctx, b, from, o, toHandle)
+}
+
+// Address implements driver.Addresser.
+func (b *Backend) Address(ch driver.Channel) driver.Address {
+	a := driver.Address{System: system, Destination: b.channels.TopicOf(ch)}
+	if ch.Queue != "" {
+		a.Group = b.channels.Group(ch)
+	}
+	return a
 }

@@ -70,7 +70,7 @@ func (q *deadTopic) Durable() bool { return true }
 // Put publishes a copy of each record, with the reasons. It creates a missing topic again, if the consumer of this
 // process may create topics.
 func (q *deadTopic) Put(ctx context.Context, rs []Rejected) []error {
-	return q.b.copy(ctx, q.ch, q.letters(rs))
+	return publish(ctx, q.b, q.ch, q.letters(rs))
 }
 
 // letters are the copies of records.

@@ -30,15 +30,6 @@ func (r *receiver) Uncommitted() int64 {
 	return 0
 }
 
-// Address implements driver.Addresser.
-func (b *Backend) Address(ch driver.Channel) driver.Address {
-	a := driver.Address{System: system, Destination: b.channels.TopicOf(ch)}
-	if ch.Queue != "" {
-		a.Group = b.channels.Group(ch)
-	}
-	return a
-}
-
 // Raw implements driver.RawReader. A record in a tier is returned as its original was.
 func (r *receiver) Raw(h driver.Handle) driver.Raw {
 	switch record, tier := r.ledger.Original(h); {

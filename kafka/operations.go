@@ -2,40 +2,22 @@ package kafka
 
 import (
 	"context"
+	"fmt"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kgo"
-
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/internal/part"
 	"github.com/godwitmq/godwit/kafka/internal/operate"
-	"github.com/godwitmq/godwit/kafka/internal/send"
-	"github.com/godwitmq/godwit/kafka/internal/wire"
 )
 
 // Operations returns what an operator can do with the channels. The brokers cannot refuse the fetches of one group, and
 // do not move records.
 func (b *Backend) Operations() driver.Operations {
 	return driver.Operations{
-		Catalog: b.Catalog, Plan: b.plan, Activity: b.Activity, Peek: b.Peek, Return: b.Return,
+		Catalog: b.Catalog, Plan: b.provisioner.Plan, Activity: b.Activity, Peek: b.Peek, Return: b.Return,
 		Purge: b.Purge, Remove: b.Remove, Snapshot: b.Snapshot, Restore: b.Restore,
 		Rewind: b.Rewind, Orphans: b.Orphans,
 	}
-}
-
-// namespace is what operators work on.
-func (b *Backend) namespace() *operate.Namespace {
-	return &operate.Namespace{
-		Cluster: b.cluster, Channels: b.channels, Topics: b.provisioner, Senders: b.senders, Store: b.o.Store,
-		Deliver: b.deliver,
-	}
-}
-
-// deliver makes a delivery of a record of a channel's own topic.
-func (b *Backend) deliver(ch driver.Channel, r *kgo.Record, d *driver.Delivery) {
-	s := subscribe(b, ch, driver.ReceiverOptions{}, toHandle, nil)
-	wire.Decode(r, d)
-	s.fill(d, wire.Partition{Topic: r.Topic, N: r.Partition}.String(), r, false)
-	send.Point(b.o.Store, d)
 }
 
 // Inspect counts the records that a group has not finished. The counts come from OffsetFetch and ListOffsets, with
@@ -46,7 +28,7 @@ func (b *Backend) deliver(ch driver.Channel, r *kgo.Record, d *driver.Delivery) 
 // and records of aborted ones, count only behind a record that waits, and not among dead letters, which are counted
 // exactly.
 func (b *Backend) Inspect(ctx context.Context, ch driver.Channel) (driver.Depth, error) {
-	return operate.Inspect(ctx, b.namespace(), ch)
+	return operate.Inspect(ctx, b.operator, ch)
 }
 
 // Catalog lists the channels of the namespace, and those of Options.Names whose topics exist. Topics of Kafka have no
@@ -54,7 +36,7 @@ func (b *Backend) Inspect(ctx context.Context, ch driver.Channel) (driver.Depth,
 // its name could be that of a channel. A topic that nobody has consumed is listed as a one-to-one channel. Order is a
 // choice of each consumer, so Ordered is never set.
 func (b *Backend) Catalog(ctx context.Context) ([]driver.ChannelInfo, error) {
-	return operate.Catalog(ctx, b.namespace())
+	return operate.Catalog(ctx, b.operator)
 }
 
 // Activity counts the records that were sent, from the offsets at the time and at the end of the log, with requests for
@@ -62,7 +44,7 @@ func (b *Backend) Catalog(ctx context.Context) ([]driver.ChannelInfo, error) {
 // well. Consumers are the groups that read the channel: with members, or with commits that the brokers still keep.
 // Brokers count neither deliveries nor commits, so the other numbers are unknown. Oldest is that of Inspect.
 func (b *Backend) Activity(ctx context.Context, cs []driver.Channel, since time.Time) ([]driver.Activity, error) {
-	return operate.Activity(ctx, b.namespace(), cs, since)
+	return operate.Activity(ctx, b.operator, cs, since)
 }
 
 // Peek is driver.Operations.Peek: a client outside of the group reads the channel's own topic, committed records only.
@@ -71,28 +53,28 @@ func (b *Backend) Activity(ctx context.Context, cs []driver.Channel, since time.
 func (b *Backend) Peek(
 	ctx context.Context, ch driver.Channel, from driver.PeekFrom, most int,
 ) ([]driver.Peeked, error) {
-	return operate.Peek(ctx, b.namespace(), ch, from, most)
+	return operate.Peek(ctx, b.operator, ch, from, most)
 }
 
 // Return is driver.Operations.Return. A dead letter goes to the topic that its headers name, in any of the known
 // formats, where other groups read it again; without such a header, to the channel's own topic. Alone, it goes to the
 // shortest tier of the channel's consumers, if they have tiers, and only if it is from the channel's own topic.
 func (b *Backend) Return(ctx context.Context, dead driver.Channel, alone bool) (driver.Home, error) {
-	return operate.Return(ctx, b.namespace(), dead, alone)
+	return operate.Return(ctx, b.operator, dead, alone)
 }
 
 // Purge deletes the records of a channel's topic and tiers, up to the end of the log at the time of the call. A topic
 // keeps its records once for all groups, so that all of them lose the records: Purged.Others names them. Records that a
 // consumer has fetched are still handled. To skip records for one group only, rewind it to the end.
 func (b *Backend) Purge(ctx context.Context, ch driver.Channel, dry bool) (p driver.Purged, err error) {
-	return operate.Purge(ctx, b.namespace(), ch, dry)
+	return operate.Purge(ctx, b.operator, ch, dry)
 }
 
 // Remove deletes the group and the tiers of a channel, and the topic if that is the channel's alone: of a one-to-one
 // channel, of dead letters, and of an exchange without groups. Topics have no tags, so that it cannot know whether
 // Godwit has created one. It is refused while the channel has consumers, and for what Options.Names maps.
 func (b *Backend) Remove(ctx context.Context, ch driver.Channel, dry bool) (r driver.Removed, err error) {
-	return operate.Remove(ctx, b.namespace(), ch, dry)
+	return operate.Remove(ctx, b.operator, ch, dry)
 }
 
 // Rewind changes where the group of a channel goes on: it commits the position without Godwit's metadata. A consumer
@@ -100,7 +82,7 @@ func (b *Backend) Remove(ctx context.Context, ch driver.Channel, dry bool) (r dr
 func (b *Backend) Rewind(
 	ctx context.Context, ch driver.Channel, to driver.Position, dry bool,
 ) ([]driver.PartitionRewind, error) {
-	return operate.Rewind(ctx, b.namespace(), ch, to, dry)
+	return operate.Rewind(ctx, b.operator, ch, to, dry)
 }
 
 // Orphans lists the objects of Options.Store that were written for topics of this cluster and namespace, and reads all
@@ -111,16 +93,41 @@ func (b *Backend) Rewind(
 // It needs permission to describe and read all topics of the namespace: brokers do not show topics without it, and
 // their records are not read.
 func (b *Backend) Orphans(ctx context.Context, before time.Time) ([]driver.Orphan, error) {
-	return operate.Orphans(ctx, b.namespace(), before)
+	return operate.Orphans(ctx, b.operator, before)
 }
 
 // Snapshot describes the topics of a channel: its own, unless it is that of an exchange, and its tiers. Groups are made
 // again by their consumers. The subscribers of an exchange are the groups that read its topic.
 func (b *Backend) Snapshot(ctx context.Context, ch driver.Channel) (s driver.Snapshot, err error) {
-	return operate.Snapshot(ctx, b.namespace(), ch)
+	return operate.Snapshot(ctx, b.operator, ch)
 }
 
 // Restore creates the topics that do not exist. Their records do not come back.
 func (b *Backend) Restore(ctx context.Context, text []byte) (r driver.Restored, err error) {
-	return operate.Restore(ctx, b.namespace(), text)
+	return operate.Restore(ctx, b.operator, text)
+}
+
+// PausePartitions lets the consumers of a channel in this process take no more records of some partitions of its topic,
+// until ResumePartitions. Records that they have taken before are still handled, and so are retries that wait in tiers.
+// A pause survives rebalances, and holds for consumers that start later; other processes have their own. For all of a
+// consumer use [godwit.Consumer.Pause].
+//
+// [godwit.Consumer.Pause]: https://pkg.go.dev/github.com/godwitmq/godwit#Consumer.Pause
+func (b *Backend) PausePartitions(channel string, partitions ...int32) error {
+	return b.pauses.change(b.channels, channel, partitions, true)
+}
+
+// ResumePartitions ends the pause of partitions. Partitions that are not paused are ignored.
+func (b *Backend) ResumePartitions(channel string, partitions ...int32) error {
+	return b.pauses.change(b.channels, channel, partitions, false)
+}
+
+// OpenState returns the state of this name, such as alerts. The first change creates its topic, NAMESPACE.state--NAME,
+// which keeps its records forever; those that were replaced are deleted. It makes no request.
+func (b *Backend) OpenState(name string) (*State, error) {
+	if !part.Legal(name) {
+		return nil, fmt.Errorf("kafka: %q is no name of a state: use letters, digits, '_' and '-', begin and end with a "+
+			"letter or digit, without '--'", name)
+	}
+	return &State{b: b, name: name, topic: b.channels.State(name)}, nil
 }

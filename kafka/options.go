@@ -409,7 +409,7 @@ func (o *Options) uses(ch driver.Channel) layout.Use {
 		Share: set.GroupProtocol == GroupShare && !ch.DeadLetter, Unordered: set.Ordering == OrderNone,
 		Spread: set.NullKeys == NullKeysSpread, Zip: set.BodyCompression == BodyCompressionZstd,
 		Partitions: set.Partitions, Retention: set.Retention, Compression: set.Compression,
-		TopicConfig: set.TopicConfig,
+		TopicConfig: set.TopicConfig, MaxBlock: set.MaxBlock,
 	}
 	if set.tiered() {
 		u.Tiers = set.Tiers

@@ -10,28 +10,22 @@ import (
 	"github.com/godwitmq/godwit/kafka/internal/layout"
 )
 
-// PausePartitions lets the consumers of a channel in this process take no more records of some partitions of its topic,
-// until ResumePartitions. Records that they have taken before are still handled, and so are retries that wait in tiers.
-// A pause survives rebalances, and holds for consumers that start later; other processes have their own. For all of a
-// consumer use [godwit.Consumer.Pause].
-//
-// [godwit.Consumer.Pause]: https://pkg.go.dev/github.com/godwitmq/godwit#Consumer.Pause
-func (b *Backend) PausePartitions(channel string, partitions ...int32) error {
-	return b.pause(channel, partitions, true)
+// pauses are the partitions that are paused, and the receivers that follow them. Its methods may be called
+// concurrently.
+type pauses struct {
+	mu        sync.Mutex
+	paused    map[driver.Channel]map[int32]bool
+	receivers map[*receiver]bool
 }
 
-// ResumePartitions ends the pause of partitions. Partitions that are not paused are ignored.
-func (b *Backend) ResumePartitions(channel string, partitions ...int32) error {
-	return b.pause(channel, partitions, false)
-}
-
-func (b *Backend) pause(channel string, partitions []int32, on bool) error {
+// change pauses or resumes partitions of a channel.
+func (p *pauses) change(channels *layout.Channels, channel string, partitions []int32, on bool) error {
 	ch := layout.Parse(channel)
-	if err := b.channels.Check(ch); err != nil || ch.Queue == "" {
+	if err := channels.Check(ch); err != nil || ch.Queue == "" {
 		return errors.Join(failure.Permanent("%q has no consumers: name a channel, as orders or "+
 			"wishlist_events.mobile", channel), err)
 	}
-	if b.o.channel(ch).GroupProtocol == GroupShare && !ch.DeadLetter {
+	if channels.Uses(ch).Share {
 		return failure.Permanent("channel %s: partitions of a share group cannot be paused, because brokers assign its "+
 			"records: pause the consumer", ch)
 	}
@@ -43,19 +37,11 @@ func (b *Backend) pause(channel string, partitions []int32, on bool) error {
 			return failure.Permanent("channel %s: partition %d: partitions count from 0", ch, n)
 		}
 	}
-	b.pauses.set(ch, partitions, on)
+	p.set(ch, partitions, on)
 	return nil
 }
 
-// pauses are the partitions that are paused, and the receivers that follow them. Its methods may be called
-// concurrently.
-type pauses struct {
-	mu        sync.Mutex
-	paused    map[driver.Channel]map[int32]bool
-	receivers map[*receiver]bool
-}
-
-// set pauses or resumes partitions of a channel.
+// set is change, for legal arguments.
 func (p *pauses) set(ch driver.Channel, partitions []int32, on bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

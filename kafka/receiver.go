@@ -27,34 +27,6 @@ type receiver struct {
 	group     *group
 }
 
-// Receiver opens the receiving end of a channel.
-func (b *Backend) Receiver(
-	ctx context.Context, from driver.Channel, o driver.ReceiverOptions,
-) (driver.Receiver, error) {
-	if err := b.receives(from); err != nil {
-		return nil, err
-	}
-	if b.o.channel(from).GroupProtocol == GroupShare && !from.DeadLetter {
-		return newShareReceiver(ctx, b, from, o)
-	}
-	return newReceiver(ctx, b, from, o, toHandle)
-}
-
-// receives returns an error if the backend cannot receive from a channel. It makes no request.
-func (b *Backend) receives(from driver.Channel) error {
-	if err := b.open(); err != nil {
-		return err
-	}
-	if err := b.legal(from); err != nil {
-		return err
-	}
-	if from.Queue == "" {
-		return failure.Permanent("channel %s: nothing can be received from all of an exchange: name one of its "+
-			"channels", from)
-	}
-	return nil
-}
-
 // newReceiver opens a receiver of the channel's topic and its tiers, or of its tiers only.
 func newReceiver(
 	ctx context.Context, b *Backend, from driver.Channel, o driver.ReceiverOptions, why purpose,

@@ -101,7 +101,7 @@ func (q *tierQueue) Put(ctx context.Context, rs []Later) []error {
 	if err != nil {
 		return slices.Repeat([]error{err}, len(rs))
 	}
-	return q.b.copy(ctx, q.ch, copies)
+	return publish(ctx, q.b, q.ch, copies)
 }
 
 // copies makes a copy of each record, for a partition that exists.
@@ -134,7 +134,7 @@ func (q *tierQueue) widen(ctx context.Context, copies []*kgo.Record) error {
 }
 
 // find makes sure that the producing client knows one partition of a tier. A topic that does not exist is left to
-// [Backend.copy].
+// publish.
 func (q *tierQueue) find(ctx context.Context, at wire.Partition) error {
 	if q.b.senders.Producer.Knows(at) {
 		return nil
@@ -168,8 +168,8 @@ func (q *tierQueue) fitting(wait time.Duration) time.Duration {
 	return q.tiers[len(q.tiers)-1]
 }
 
-// copy publishes copies to topics that the consumer of a channel owns. A missing topic is created again, once.
-func (b *Backend) copy(ctx context.Context, ch driver.Channel, rs []*kgo.Record) []error {
+// publish publishes copies to topics that the consumer of a channel owns. A missing topic is created again, once.
+func publish(ctx context.Context, b *Backend, ch driver.Channel, rs []*kgo.Record) []error {
 	errs := b.senders.Producer.Produce(ctx, rs)
 	spec, ours := b.provisioner.Wished(ch)
 	var again []*kgo.Record

@@ -14,7 +14,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/godwitmq/godwit/driver"
-	"github.com/godwitmq/godwit/internal/part"
 	"github.com/godwitmq/godwit/kafka/internal/cluster"
 	"github.com/godwitmq/godwit/kafka/internal/failure"
 	"github.com/godwitmq/godwit/kafka/internal/provision"
@@ -44,16 +43,6 @@ type State struct {
 	b     *Backend
 	name  string
 	topic string
-}
-
-// OpenState returns the state of this name, such as alerts. The first change creates its topic, NAMESPACE.state--NAME,
-// which keeps its records forever; those that were replaced are deleted. It makes no request.
-func (b *Backend) OpenState(name string) (*State, error) {
-	if !part.Legal(name) {
-		return nil, fmt.Errorf("kafka: %q is no name of a state: use letters, digits, '_' and '-', begin and end with a "+
-			"letter or digit, without '--'", name)
-	}
-	return &State{b: b, name: name, topic: b.channels.State(name)}, nil
 }
 
 // Load reads the text. The version is the offset of its record, and those of the records before it that counted.

@@ -9,6 +9,7 @@ import (
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/kafka/internal/deadletter"
 	"github.com/godwitmq/godwit/kafka/internal/records"
+	"github.com/godwitmq/godwit/kafka/internal/send"
 	"github.com/godwitmq/godwit/kafka/internal/transact"
 	"github.com/godwitmq/godwit/kafka/internal/wire"
 )
@@ -138,6 +139,13 @@ func (s *subscription) limits() driver.ReceiveLimits {
 		lim.Behind = driver.BehindFollows
 	}
 	return lim
+}
+
+// deliver makes a delivery of a record of the channel's own topic.
+func (s *subscription) deliver(r *kgo.Record, d *driver.Delivery) {
+	wire.Decode(r, d)
+	s.fill(d, wire.Partition{Topic: r.Topic, N: r.Partition}.String(), r, false)
+	send.Point(s.b.o.Store, d)
 }
 
 // fill sets the delivery's lane, and the position of its original. source is the name of its source.

@@ -24,7 +24,7 @@ type transformer struct{ *receiver }
 func (b *Backend) Transform(
 	ctx context.Context, from driver.Channel, to driver.Sender, o driver.ReceiverOptions,
 ) (driver.TransformReceiver, error) {
-	if err := b.receives(from); err != nil {
+	if err := b.channels.Receives(from); err != nil {
 		return nil, err
 	}
 	if s, ok := to.(*send.Sender); !ok || s.Of != b.senders {

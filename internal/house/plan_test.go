@@ -69,7 +69,7 @@ var plan = []room{
 	{path: "kafka/internal/discard", ours: []string{"driver"}},
 	{path: "kafka/internal/failure", ours: []string{"driver"}, others: []string{franz + "/kgo", franz + "/kerr"}},
 	{path: "kafka/internal/intake", others: []string{franz + "/kgo"}},
-	{path: "kafka/internal/layout", ours: []string{"driver", "internal/part"}},
+	{path: "kafka/internal/layout", ours: []string{"driver", "internal/part", "kafka/internal/failure"}},
 	{
 		path: "kafka/internal/operate",
 		ours: []string{

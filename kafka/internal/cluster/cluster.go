@@ -3,6 +3,7 @@ package cluster
 import (
 	"log/slog"
 	"sync"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -35,3 +36,9 @@ func Open(connection client.Connection, log *slog.Logger, own func(c *Cluster) [
 
 // Dial creates another client, with options of its own.
 func (c *Cluster) Dial(own ...kgo.Opt) (*client.Client, error) { return c.connection.Open(own...) }
+
+// Read opens a reader, with options of its own.
+func (c *Cluster) Read(from map[string]map[int32]kgo.Offset, patience time.Duration, own ...kgo.Opt) (*Reader, error) {
+	one, err := c.connection.Read(from, own...)
+	return &Reader{one, patience}, err
+}

@@ -20,12 +20,6 @@ type Reader struct {
 	patience time.Duration // how long the brokers may send nothing
 }
 
-// Read opens a reader, with options of its own.
-func (c *Cluster) Read(from map[string]map[int32]kgo.Offset, patience time.Duration, own ...kgo.Opt) (*Reader, error) {
-	one, err := c.connection.Read(from, own...)
-	return &Reader{one, patience}, err
-}
-
 // ErrSilent is the error of a reader to which the brokers send nothing.
 var ErrSilent = errors.New("the brokers have sent nothing")
 

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/kafka/internal/failure"
 )
 
 // BesideRetention is how long dead letters and records in tiers are kept, at least: an operator has to look at dead
@@ -26,6 +27,7 @@ type Use struct {
 	Unordered bool            // the key is a tenant, and messages may have a delay
 	Spread    bool            // messages without a key are in no order
 	Zip       bool            // bodies are compressed in the store
+	MaxBlock  time.Duration   // how long a failing record may hold up its key
 	Tiers     []time.Duration // the tiers in which retries wait; nil: they do not wait in tiers
 
 	Partitions  int // of a topic that is created
@@ -41,6 +43,16 @@ func (c *Channels) TopicOf(ch driver.Channel) string {
 		return c.DeadLetters(ch)
 	}
 	return c.Topic(ch)
+}
+
+// Receives returns an error if nothing can be received from a channel. It makes no request.
+func (c *Channels) Receives(ch driver.Channel) error {
+	err := c.Legal(ch)
+	if err == nil && ch.Queue == "" {
+		err = failure.Permanent("channel %s: nothing can be received from all of an exchange: name one of its channels",
+			ch)
+	}
+	return err
 }
 
 // Plain is a channel as its name says it, whatever the options of a consumer add.

@@ -28,16 +28,6 @@ type Namespace struct {
 	Deliver func(ch driver.Channel, r *kgo.Record, d *driver.Delivery)
 }
 
-// receives returns an error if nothing can be received from a channel. It makes no request.
-func (n *Namespace) receives(ch driver.Channel) error {
-	err := n.Channels.Legal(ch)
-	if err == nil && ch.Queue == "" {
-		err = failure.Permanent("channel %s: nothing can be received from all of an exchange: name one of its channels",
-			ch)
-	}
-	return err
-}
-
 // idle returns an error if a group has members, with what they would do.
 func (n *Namespace) idle(ctx context.Context, ch driver.Channel, group, do string) error {
 	members, err := n.Cluster.Members(ctx, group)

@@ -25,7 +25,7 @@ const (
 // Peek is driver.Operations.Peek, as kafka.Backend describes it.
 func Peek(ctx context.Context, n *Namespace, ch driver.Channel, from driver.PeekFrom, most int,
 ) ([]driver.Peeked, error) {
-	if err := n.receives(ch); err != nil {
+	if err := n.Channels.Receives(ch); err != nil {
 		return nil, err
 	}
 	t, err := n.Cluster.Find(ctx, n.Channels.TopicOf(ch))

@@ -33,13 +33,18 @@ type existing struct {
 	configs map[string][]kadm.Config
 }
 
-// Plan returns how the topics differ from specifications, and what the store lacks; nil: there is none. It changes
-// nothing.
+// Plan is driver.Operations.Plan: how the topics differ from specifications, and what the store lacks.
 func (p *Provisioner) Plan(
-	ctx context.Context, specs []driver.ChannelSpec, store driver.Store,
+	ctx context.Context, specs []driver.ChannelSpec,
 ) (all []driver.Difference, err error) {
+	if err := p.channels.Open(); err != nil {
+		return nil, err
+	}
 	var names []string
 	for _, s := range specs {
+		if err := p.Check(s); err != nil {
+			return nil, err
+		}
 		names = append(names, p.ownTopic(s).Name)
 		for _, w := range p.besides(s, 0) {
 			names = append(names, w.Name)
@@ -50,8 +55,8 @@ func (p *Provisioner) Plan(
 	if err != nil {
 		return nil, err
 	}
-	if store != nil && len(specs) > 0 && specs[0].Mode == driver.Declare {
-		if all, err = claim.Plan(ctx, store, specs[0].Channel); err != nil {
+	if p.store != nil && len(specs) > 0 && specs[0].Mode == driver.Declare {
+		if all, err = claim.Plan(ctx, p.store, specs[0].Channel); err != nil {
 			return nil, fmt.Errorf("the store of large messages: %w", err)
 		}
 	}

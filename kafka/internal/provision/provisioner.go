@@ -32,8 +32,9 @@ var spreadAgain = backoff.Curve{First: 20 * time.Millisecond, Max: 500 * time.Mi
 type Provisioner struct {
 	channels    *layout.Channels
 	cluster     *cluster.Cluster
-	replication int  // of new topics; 0: as many replicas as the brokers' default
-	recreates   bool // topics that are deleted while they are in use are created again
+	store       driver.Store // of large bodies; nil: there is none
+	replication int          // of new topics; 0: as many replicas as the brokers' default
+	recreates   bool         // topics that are deleted while they are in use are created again
 
 	mu    sync.Mutex
 	specs map[driver.Channel]driver.ChannelSpec // what the consumers of this process need, by channel
@@ -41,11 +42,47 @@ type Provisioner struct {
 }
 
 // New returns a provisioner of channels. Without a number of replicas, new topics have as many as the brokers' default.
-func New(c *cluster.Cluster, channels *layout.Channels, replication int, recreates bool) *Provisioner {
+func New(
+	c *cluster.Cluster, channels *layout.Channels, store driver.Store, replication int, recreates bool,
+) *Provisioner {
 	return &Provisioner{
-		channels: channels, cluster: c, replication: replication, recreates: recreates,
+		channels: channels, cluster: c, store: store, replication: replication, recreates: recreates,
 		specs: map[driver.Channel]driver.ChannelSpec{}, seen: map[string]formerTopic{},
 	}
+}
+
+// Check returns an error for a channel, or settings of it, that Kafka or the options cannot carry.
+func (p *Provisioner) Check(s driver.ChannelSpec) error {
+	if err := p.channels.Legal(s.Channel); err != nil {
+		return err
+	}
+	if err := possible(s); err != nil {
+		return err
+	}
+	return bearable(s, p.channels.Uses(s.Channel))
+}
+
+// possible returns an error for settings that Kafka has no feature for.
+func possible(s driver.ChannelSpec) error {
+	switch {
+	case s.Delay != 0:
+		return failure.Permanent("channel %s: a topic cannot delay all of its messages (Delay %v): leave out Delay, "+
+			"and delay single messages on a channel without order", s.Channel, s.Delay)
+	case s.Encryption != "":
+		return failure.Permanent("channel %s: a topic has no encryption key of its own (Encryption %q): leave it "+
+			"out, and encrypt the brokers' disks or the bodies", s.Channel, s.Encryption)
+	}
+	return nil
+}
+
+// bearable refuses a retry that would hold up its key for longer than the options allow: no record would come to it.
+func bearable(s driver.ChannelSpec, u layout.Use) error {
+	if len(u.Tiers) > 0 || s.LongestRetry <= u.MaxBlock {
+		return nil
+	}
+	return failure.Permanent("channel %s: a retry waits for up to %v, and a failing record may hold up its key for %v "+
+		"(MaxBlock), so that the record would be rejected instead: raise kafka.Options.MaxBlock, shorten the backoff, "+
+		"or set Retries to RetryPark or RetryAlone", s.Channel, s.LongestRetry, u.MaxBlock)
 }
 
 // Ensure creates what a channel lacks, or reports it.

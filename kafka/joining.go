@@ -13,7 +13,9 @@ import (
 
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/internal/backoff"
+	"github.com/godwitmq/godwit/kafka/internal/cluster"
 	"github.com/godwitmq/godwit/kafka/internal/failure"
+	"github.com/godwitmq/godwit/kafka/internal/layout"
 )
 
 // activeGroup is a group that has members, as the brokers describe it.
@@ -24,18 +26,25 @@ type activeGroup struct {
 	members  []string      // clients, with their hosts
 }
 
+// joining checks whether consumers can join their groups.
+type joining struct {
+	cluster  *cluster.Cluster
+	channels *layout.Channels
+	o        *Options
+}
+
 // fits returns an error if a consumer of a channel cannot be a member of its group: the members that the group has now
 // use another protocol, or the group reads another topic.
-func (b *Backend) fits(ctx context.Context, ch driver.Channel) error {
-	group := b.channels.Group(ch)
+func (j *joining) fits(ctx context.Context, ch driver.Channel) error {
+	group := j.channels.Group(ch)
 	var now activeGroup
-	if err := b.soon(ctx, func() (err error) {
-		now, err = b.describe(ctx, group)
+	if err := j.soon(ctx, func() (err error) {
+		now, err = j.describe(ctx, group)
 		return err
 	}); err != nil {
 		return err
 	}
-	own := b.o.channel(ch).GroupProtocol
+	own := j.o.channel(ch).GroupProtocol
 	assignor := kgo.CooperativeStickyBalancer().ProtocolName()
 	is := ""
 	switch {
@@ -56,7 +65,7 @@ func (b *Backend) fits(ctx context.Context, ch driver.Channel) error {
 			"other members first, or use their protocol (GroupProtocol of the channel in kafka.Options)", ch, group, is,
 			strings.Join(now.members, ", "), wants)
 	}
-	return b.soon(ctx, func() error { return b.reads(ctx, ch, group) })
+	return j.soon(ctx, func() error { return j.reads(ctx, ch, group) })
 }
 
 const (
@@ -68,14 +77,14 @@ const (
 
 // soon repeats a look-up of a group whose error is temporary. If that lasts, the group is not checked: its brokers may
 // be away, which the consumer survives, and a group without a coordinator has no members.
-func (b *Backend) soon(ctx context.Context, lookUp func() error) error {
+func (j *joining) soon(ctx context.Context, lookUp func() error) error {
 	for began := time.Now(); ; {
 		err := lookUp()
 		if err == nil || !driver.ClassOf(err).Passing() {
 			return err
 		}
 		if time.Since(began) > groupPatience {
-			b.log.Warn("the members and commits of a group could not be looked up, so it is not checked whether a consumer "+
+			j.cluster.Log.Warn("the members and commits of a group could not be looked up, so it is not checked whether a consumer "+
 				"can join it", "error", err)
 			return nil
 		}
@@ -86,8 +95,8 @@ func (b *Backend) soon(ctx context.Context, lookUp func() error) error {
 }
 
 // describe asks for the members of a group. Brokers describe a group of each protocol in a request of its own.
-func (b *Backend) describe(ctx context.Context, group string) (activeGroup, error) {
-	share, err := b.cluster.Admin.DescribeShareGroups(ctx, group)
+func (j *joining) describe(ctx context.Context, group string) (activeGroup, error) {
+	share, err := j.cluster.Admin.DescribeShareGroups(ctx, group)
 	if err := undescribed(group, err); err != nil {
 		return activeGroup{}, err
 	}
@@ -98,7 +107,7 @@ func (b *Backend) describe(ctx context.Context, group string) (activeGroup, erro
 	if len(g.members) > 0 {
 		return g, nil
 	}
-	modern, err := b.cluster.Admin.DescribeConsumerGroups(ctx, group)
+	modern, err := j.cluster.Admin.DescribeConsumerGroups(ctx, group)
 	if err := undescribed(group, err); err != nil {
 		return activeGroup{}, err
 	}
@@ -109,7 +118,7 @@ func (b *Backend) describe(ctx context.Context, group string) (activeGroup, erro
 	if len(g.members) > 0 {
 		return g, nil
 	}
-	classic, err := b.cluster.Admin.DescribeGroups(ctx, group)
+	classic, err := j.cluster.Admin.DescribeGroups(ctx, group)
 	if err := undescribed(group, err); err != nil {
 		return activeGroup{}, err
 	}
@@ -138,27 +147,27 @@ func undescribed(group string, err error) error {
 
 // reads returns an error if a mapped group has commits, but only of other topics: it is probably the group of another
 // channel. A Start in the channel's options says that it is not.
-func (b *Backend) reads(ctx context.Context, ch driver.Channel, group string) error {
-	o := b.o.channel(ch)
-	if group == b.channels.Member(ch) || o.Start != (Start{}) || o.GroupProtocol == GroupShare {
+func (j *joining) reads(ctx context.Context, ch driver.Channel, group string) error {
+	o := j.o.channel(ch)
+	if group == j.channels.Member(ch) || o.Start != (Start{}) || o.GroupProtocol == GroupShare {
 		return nil
 	}
-	committed, err := b.cluster.Committed(ctx, group)
+	committed, err := j.cluster.Committed(ctx, group)
 	if err != nil {
 		return err
 	}
 	ours := map[string]bool{}
-	for _, other := range b.channels.Mapping.Channels() {
-		if b.channels.Group(other) == group {
-			ours[b.channels.Topic(other)] = true
+	for _, other := range j.channels.Mapping.Channels() {
+		if j.channels.Group(other) == group {
+			ours[j.channels.Topic(other)] = true
 		}
 	}
 	others := map[string]bool{}
 	for topic, ps := range committed {
 		for _, p := range ps {
 			switch {
-			case p.Err != nil || p.At < 0 || b.channels.Waits(topic):
-			case topic == b.channels.Topic(ch):
+			case p.Err != nil || p.At < 0 || j.channels.Waits(topic):
+			case topic == j.channels.Topic(ch):
 				return nil
 			case !ours[topic]:
 				others[topic] = true
@@ -170,8 +179,8 @@ func (b *Backend) reads(ctx context.Context, ch driver.Channel, group string) er
 	}
 	return failure.Permanent("channel %s: kafka.Options.Names maps it to topic %s and group %s, but that group has "+
 		"committed offsets of %s, and none of topic %s: correct the entry, or set Start of the channel in kafka.Options if "+
-		"the group is to read this topic as well", ch, b.channels.Topic(ch), group,
-		strings.Join(slices.Sorted(maps.Keys(others)), ", "), b.channels.Topic(ch))
+		"the group is to read this topic as well", ch, j.channels.Topic(ch), group,
+		strings.Join(slices.Sorted(maps.Keys(others)), ", "), j.channels.Topic(ch))
 }
 
 func named(client, host string) string { return fmt.Sprintf("%s at %s", client, host) }
