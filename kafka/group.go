@@ -185,8 +185,8 @@ func (g *group) seen(ctx context.Context, m *member, t cluster.Topic) {
 // widen gives the tiers as many partitions as the channel's topic has now.
 func (g *group) widen(ctx context.Context, m *member, t cluster.Topic) {
 	s := g.sub
-	if spec, ours := s.b.provisioner.Wished(s.from); ours && len(s.tiers) > 0 {
-		if err := s.b.Ensure(ctx, spec); err != nil {
+	if len(s.tiers) > 0 {
+		if _, err := s.b.provisioner.Restore(ctx, s.from); err != nil {
 			s.b.log.Error("partitions were added to a topic, and its tiers have fewer: records of the new partitions "+
 				"cannot wait for a retry", "topic", t.Name, "partitions", t.Partitions, "group", s.group, "error", err)
 			return

@@ -2,7 +2,6 @@ package kafka
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/godwitmq/godwit/driver"
 )
@@ -13,19 +12,8 @@ import (
 // letters if they are the channel, are only looked up. For an owner it also checks that its group can be joined, and
 // commits where the group begins.
 func (b *Backend) Ensure(ctx context.Context, s driver.ChannelSpec) error {
-	if err := b.provisioner.Check(s); err != nil {
+	if err := b.provisioner.Prepare(ctx, s); err != nil || s.Mode == driver.Never {
 		return err
-	}
-	if s.Owner {
-		b.provisioner.Remember(s)
-	}
-	if b.o.Store != nil && !s.Channel.DeadLetter {
-		if err := b.o.Store.Ensure(ctx, s.Mode); err != nil {
-			return fmt.Errorf("channel %s: the store of large messages: %w", s.Channel, err)
-		}
-	}
-	if s.Mode == driver.Never {
-		return nil
 	}
 	if !s.Owner || s.Channel.Queue == "" || s.Channel.DeadLetter || s.Again {
 		return b.provisioner.Ensure(ctx, s)

@@ -106,49 +106,40 @@ func (q *tierQueue) Put(ctx context.Context, rs []Later) []error {
 
 // copies makes a copy of each record, for a partition that exists.
 func (q *tierQueue) copies(ctx context.Context, rs []Later) ([]*kgo.Record, error) {
-	now := time.Now()
+	now, known := time.Now(), map[wire.Partition]bool{}
 	copies := make([]*kgo.Record, len(rs))
 	for i := range rs {
 		copies[i] = wire.ForTier(rs[i].Record, rs[i].Due, rs[i].Attempt, rs[i].FirstFailure)
 		wire.SetHeader(copies[i], wire.GroupHeader, q.consumer)
 		copies[i].Topic = q.b.channels.Tier(q.ch, q.fitting(rs[i].Due.Sub(now)))
-	}
-	return copies, q.widen(ctx, copies)
-}
-
-// widen makes sure that each copy's partition exists: partitions may have been added to the channel's topic since the
-// tiers were made.
-func (q *tierQueue) widen(ctx context.Context, copies []*kgo.Record) error {
-	known := map[wire.Partition]bool{}
-	for _, c := range copies {
-		at := wire.Partition{Topic: c.Topic, N: c.Partition}
+		at := wire.Partition{Topic: copies[i].Topic, N: copies[i].Partition}
 		if known[at] {
 			continue
 		}
 		if err := q.find(ctx, at); err != nil {
-			return err
+			return nil, err
 		}
 		known[at] = true
 	}
-	return nil
+	return copies, nil
 }
 
-// find makes sure that the producing client knows one partition of a tier. A topic that does not exist is left to
-// publish.
+// find makes sure that one partition of a tier exists, and that the producing client knows it: partitions may have been
+// added to the channel's topic since the tiers were made. A topic that does not exist is left to publish.
 func (q *tierQueue) find(ctx context.Context, at wire.Partition) error {
 	if q.b.senders.Producer.Knows(at) {
 		return nil
 	}
 	t, err := q.b.cluster.Find(ctx, at.Topic)
-	switch spec, ours := q.b.provisioner.Wished(q.ch); {
+	switch {
 	case err != nil && driver.ClassOf(err) != driver.NotFound:
 		return err
 	case err != nil || int(at.N) < t.Partitions:
-	case !ours:
+	case !q.b.provisioner.Owns(q.ch):
 		return &driver.Error{Class: driver.NotFound, Err: fmt.Errorf("topic %s has %d partitions and the record is of "+
 			"partition %d of its own topic: add partitions to topic %s", at.Topic, t.Partitions, at.N, at.Topic)}
 	default:
-		if err := q.b.Ensure(ctx, spec); err != nil {
+		if _, err := q.b.provisioner.Restore(ctx, q.ch); err != nil {
 			return err
 		}
 	}
@@ -171,7 +162,7 @@ func (q *tierQueue) fitting(wait time.Duration) time.Duration {
 // publish publishes copies to topics that the consumer of a channel owns. A missing topic is created again, once.
 func publish(ctx context.Context, b *Backend, ch driver.Channel, rs []*kgo.Record) []error {
 	errs := b.senders.Producer.Produce(ctx, rs)
-	spec, ours := b.provisioner.Wished(ch)
+	ours := b.provisioner.Owns(ch)
 	var again []*kgo.Record
 	var which []int
 	for i, err := range errs {
@@ -183,7 +174,7 @@ func publish(ctx context.Context, b *Backend, ch driver.Channel, rs []*kgo.Recor
 	if len(again) == 0 {
 		return errs
 	}
-	if err := b.Ensure(ctx, spec); err != nil {
+	if _, err := b.provisioner.Restore(ctx, ch); err != nil {
 		for _, i := range which {
 			errs[i] = errors.Join(errs[i], err)
 		}

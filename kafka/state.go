@@ -47,10 +47,11 @@ type State struct {
 
 // Load reads the text. The version is the offset of its record, and those of the records before it that counted.
 func (s *State) Load(ctx context.Context) (text []byte, version string, err error) {
-	err = cluster.Patiently(ctx, func() (err error) {
-		text, version, err = s.last(ctx)
-		return err
-	})
+	for try := cluster.Try(); ; {
+		if text, version, err = s.last(ctx); !try.Again(ctx, &err) {
+			break
+		}
+	}
 	if err != nil {
 		return nil, "", fmt.Errorf("read %s: %w", s, err)
 	}
@@ -82,11 +83,12 @@ func (s *State) store(ctx context.Context, text []byte, version string) error {
 	if err := s.b.senders.Producer.Produce(ctx, []*kgo.Record{r})[0]; err != nil {
 		return err
 	}
-	counts := false
-	err := cluster.Patiently(ctx, func() (err error) {
-		counts, err = s.counted(ctx, r.Offset)
-		return err
-	})
+	counts, err := false, error(nil)
+	for try := cluster.Try(); ; {
+		if counts, err = s.counted(ctx, r.Offset); !try.Again(ctx, &err) {
+			break
+		}
+	}
 	switch {
 	case err != nil:
 		return err

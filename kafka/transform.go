@@ -62,12 +62,8 @@ func (s *subscription) transactions(l *records.Ledger) transact.Config {
 		transact.Options(id)...)
 	return transact.Config{
 		Ledger: l, Group: s.group, ID: id, Log: b.log,
-		Dial: func() (*client.Client, error) { return b.cluster.Dial(opts...) },
-		Owns: func() bool { _, ours := b.provisioner.Wished(s.from); return ours },
-		Ensure: func(ctx context.Context) error {
-			spec, _ := b.provisioner.Wished(s.from)
-			return b.Ensure(ctx, spec)
-		},
+		Dial:   func() (*client.Client, error) { return b.cluster.Dial(opts...) },
+		Topics: b.provisioner, Channel: s.from,
 	}
 }
 

@@ -112,7 +112,7 @@ var plan = []room{
 		path: "kafka/internal/transact",
 		ours: []string{
 			"driver", "internal/backoff", "kafka/internal/client", "kafka/internal/cluster", "kafka/internal/failure",
-			"kafka/internal/records", "kafka/internal/send",
+			"kafka/internal/provision", "kafka/internal/records", "kafka/internal/send",
 		},
 		others: []string{franz + "/kgo", franz + "/kadm", franz + "/kerr", franz + "/kmsg", franz + "/kversion"},
 	},

@@ -52,17 +52,25 @@ const (
 	lookUpAgain, lookUpAgainMost = 100 * time.Millisecond, 4 * time.Second
 )
 
-// Patiently repeats a look-up whose error is temporary. A partition that was just created has no leader yet.
-func Patiently(ctx context.Context, lookUp func() error) error {
-	pause := backoff.Curve{First: lookUpAgain, Max: lookUpAgainMost}
-	began := time.Now()
-	for tries := 1; ; tries++ {
-		err := lookUp()
-		if err == nil || !driver.ClassOf(err).Passing() || time.Since(began) > lookUpPatience {
-			return err
-		}
-		if backoff.Sleep(ctx, pause.Wait(tries)) != nil {
-			return errors.Join(context.Cause(ctx), err)
-		}
+// Tries repeat a look-up while its error is temporary. A partition that was just created has no leader yet.
+type Tries struct {
+	began time.Time
+	n     int
+}
+
+// Try begins to count the tries of a look-up.
+func Try() Tries { return Tries{began: time.Now()} }
+
+// Again reports whether to try once more after this error, and waits before that. If ctx ends meanwhile, its cause
+// joins the error.
+func (t *Tries) Again(ctx context.Context, err *error) bool {
+	if *err == nil || !driver.ClassOf(*err).Passing() || time.Since(t.began) > lookUpPatience {
+		return false
 	}
+	t.n++
+	if backoff.Sleep(ctx, backoff.Curve{First: lookUpAgain, Max: lookUpAgainMost}.Wait(t.n)) != nil {
+		*err = errors.Join(context.Cause(ctx), *err)
+		return false
+	}
+	return true
 }

@@ -43,7 +43,7 @@ func (c *Cluster) Find(ctx context.Context, name string) (Topic, error) {
 // may get the next request. It returns the topic as the broker knows it that has fewest partitions of it. A broker that
 // does not answer is left out.
 func (c *Cluster) FindEverywhere(ctx context.Context, name string) (Topic, error) {
-	least, err := c.Find(ctx, name)
+	least, err := lookUp(ctx, c.Client, name)
 	for _, b := range c.DiscoveredBrokers() {
 		if err != nil {
 			break

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -45,7 +46,7 @@ func ClassOf(err error) driver.Class {
 	}
 	var code *kerr.Error
 	if errors.As(err, &code) {
-		if code.Retriable || passing(code) {
+		if code.Retriable || slices.Contains(passing, code) {
 			return driver.Transient
 		}
 		return driver.Permanent
@@ -80,16 +81,11 @@ var denials = []error{
 	kerr.SecurityDisabled, kerr.DelegationTokenExpired,
 }
 
-// passing reports whether an error is temporary although Kafka does not call it retriable: the same request fails
-// again, but the next request succeeds when the member has joined again.
-func passing(code *kerr.Error) bool {
-	switch code {
-	case kerr.IllegalGeneration, kerr.UnknownMemberID, kerr.RebalanceInProgress, kerr.StaleMemberEpoch,
-		kerr.FencedMemberEpoch,
-		kerr.UnknownServerError, kerr.MemberIDRequired:
-		return true
-	}
-	return false
+// passing are errors that are temporary although Kafka does not call them retriable: the same request fails again, but
+// the next request succeeds when the member has joined again.
+var passing = []*kerr.Error{
+	kerr.IllegalGeneration, kerr.UnknownMemberID, kerr.RebalanceInProgress, kerr.StaleMemberEpoch,
+	kerr.FencedMemberEpoch, kerr.UnknownServerError, kerr.MemberIDRequired,
 }
 
 // Unsupported reports whether the brokers do not know a request because they are older, or the caller's kgo.MaxVersions

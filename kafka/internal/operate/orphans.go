@@ -107,11 +107,15 @@ func visible(ctx context.Context, n *Namespace, topics []string, shown map[strin
 		if _, there := shown[topic]; there {
 			continue
 		}
-		if err := cluster.Patiently(ctx, func() error {
+		for try := cluster.Try(); ; {
 			_, err := n.Cluster.Find(ctx, topic)
-			return err
-		}); err != nil && driver.ClassOf(err) != driver.NotFound {
-			return err
+			if try.Again(ctx, &err) {
+				continue
+			}
+			if err != nil && driver.ClassOf(err) != driver.NotFound {
+				return err
+			}
+			break
 		}
 	}
 	return nil

@@ -68,7 +68,12 @@ func newScan(n *Namespace, visit func(r *kgo.Record)) *scan {
 // that the brokers show.
 func (s *scan) pass(ctx context.Context) (shown map[string]scanned, lost bool, err error) {
 	var now logs
-	if err := cluster.Patiently(ctx, func() (err error) { now, err = s.logs(ctx); return err }); err != nil {
+	for try := cluster.Try(); ; {
+		if now, err = s.logs(ctx); !try.Again(ctx, &err) {
+			break
+		}
+	}
+	if err != nil {
 		return nil, false, err
 	}
 	var parts []stretch

@@ -42,7 +42,7 @@ func (p *Provisioner) Plan(
 	}
 	var names []string
 	for _, s := range specs {
-		if err := p.Check(s); err != nil {
+		if err := p.check(s); err != nil {
 			return nil, err
 		}
 		names = append(names, p.ownTopic(s).Name)

@@ -51,8 +51,20 @@ func New(
 	}
 }
 
-// Check returns an error for a channel, or settings of it, that Kafka or the options cannot carry.
-func (p *Provisioner) Check(s driver.ChannelSpec) error {
+// Prepare checks a specification, remembers it for [Provisioner.Restore] if it is that of a consumer, and prepares the
+// store.
+func (p *Provisioner) Prepare(ctx context.Context, s driver.ChannelSpec) error {
+	if err := p.check(s); err != nil {
+		return err
+	}
+	if s.Owner {
+		p.remember(s)
+	}
+	return p.ensureStore(ctx, s)
+}
+
+// check returns an error for a channel, or settings of it, that Kafka or the options cannot carry.
+func (p *Provisioner) check(s driver.ChannelSpec) error {
 	if err := p.channels.Legal(s.Channel); err != nil {
 		return err
 	}
@@ -114,10 +126,12 @@ func (p *Provisioner) beginShare(ctx context.Context, ch driver.Channel) error {
 	group := p.channels.Group(ch)
 	if group != p.channels.Member(ch) {
 		var begun kadm.OffsetResponses
-		err := cluster.Patiently(ctx, func() (err error) {
-			begun, err = p.cluster.Shared(ctx, group)
-			return err
-		})
+		var err error
+		for try := cluster.Try(); ; {
+			if begun, err = p.cluster.Shared(ctx, group); !try.Again(ctx, &err) {
+				break
+			}
+		}
 		if err != nil || len(begun) > 0 {
 			return err
 		}
@@ -125,8 +139,8 @@ func (p *Provisioner) beginShare(ctx context.Context, ch driver.Channel) error {
 	return share.Begin(ctx, p.cluster.Client, group)
 }
 
-// Remember keeps what a consumer needs, so that it can be created again when it is deleted.
-func (p *Provisioner) Remember(s driver.ChannelSpec) {
+// remember keeps what a consumer needs, so that it can be created again when it is deleted.
+func (p *Provisioner) remember(s driver.ChannelSpec) {
 	if s.Channel.DeadLetter {
 		return
 	}
@@ -135,8 +149,40 @@ func (p *Provisioner) Remember(s driver.ChannelSpec) {
 	p.mu.Unlock()
 }
 
-// Wished is what the consumer of this process needs of its channel; false: there is none, or it may not create topics.
-func (p *Provisioner) Wished(ch driver.Channel) (driver.ChannelSpec, bool) {
+// Owns reports whether the consumer of a channel in this process may create its topics.
+func (p *Provisioner) Owns(ch driver.Channel) bool {
+	_, ours := p.wished(ch)
+	return ours
+}
+
+// Restore creates what a channel lacks whose consumer in this process may create it; ours: it may.
+func (p *Provisioner) Restore(ctx context.Context, ch driver.Channel) (ours bool, err error) {
+	s, ours := p.wished(ch)
+	if !ours {
+		return false, nil
+	}
+	if err = p.channels.Open(); err == nil {
+		err = p.ensureStore(ctx, s)
+	}
+	if err != nil {
+		return true, err
+	}
+	return true, p.Ensure(ctx, s)
+}
+
+// ensureStore prepares the store of large bodies, or checks it.
+func (p *Provisioner) ensureStore(ctx context.Context, s driver.ChannelSpec) error {
+	if p.store == nil || s.Channel.DeadLetter {
+		return nil
+	}
+	if err := p.store.Ensure(ctx, s.Mode); err != nil {
+		return fmt.Errorf("channel %s: the store of large messages: %w", s.Channel, err)
+	}
+	return nil
+}
+
+// wished is what the consumer of this process needs of its channel; false: there is none, or it may not create topics.
+func (p *Provisioner) wished(ch driver.Channel) (driver.ChannelSpec, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	ch.DeadLetter = false

@@ -21,6 +21,7 @@ import (
 	"github.com/godwitmq/godwit/kafka/internal/client"
 	"github.com/godwitmq/godwit/kafka/internal/cluster"
 	"github.com/godwitmq/godwit/kafka/internal/failure"
+	"github.com/godwitmq/godwit/kafka/internal/provision"
 	"github.com/godwitmq/godwit/kafka/internal/records"
 	"github.com/godwitmq/godwit/kafka/internal/send"
 )
@@ -39,13 +40,13 @@ const (
 
 // Config says who makes transactions, and how.
 type Config struct {
-	Ledger *records.Ledger
-	Group  string
-	ID     string                         // the transactional id
-	Dial   func() (*client.Client, error) // creates a client for transactions
-	Log    *slog.Logger
-	Owns   func() bool                 // whether the consumer may create its topics again
-	Ensure func(context.Context) error // creates them
+	Ledger  *records.Ledger
+	Group   string
+	ID      string                         // the transactional id
+	Dial    func() (*client.Client, error) // creates a client for transactions
+	Log     *slog.Logger
+	Topics  *provision.Provisioner // creates the topics of the channel again, if its consumer may
+	Channel driver.Channel
 }
 
 // New returns a transactor that has made no transaction.
@@ -252,15 +253,15 @@ func known(ctx context.Context, c *client.Client, sent []*kgo.Record) error {
 
 // refuse answers the copies that failed permanently. A missing topic that belongs to this consumer is created again.
 func (t *Transactor) refuse(ctx context.Context, failed map[*records.Result]error) {
-	ours := t.Owns()
+	ours := t.Topics.Owns(t.Channel)
 	var kept, refused []*records.Result
 	for _, r := range t.batch {
 		err := failed[r]
 		again := driver.ClassOf(err).Passing() || ours && driver.ClassOf(err) == driver.NotFound
 		if err == nil || again || r.Answer == nil || !r.Open() {
 			if err != nil && ours && r.Answer != nil && driver.ClassOf(err) == driver.NotFound {
-				_ = t.Ensure(ctx) // its error is that of the next transaction
-				ours = false      // once
+				_, _ = t.Topics.Restore(ctx, t.Channel) // its error is that of the next transaction
+				ours = false                            // once
 			}
 			kept = append(kept, r)
 			continue
