@@ -205,6 +205,24 @@ func TestTransformWithLittleMetadata(t *testing.T) {
 	})
 }
 
+// If the dead letters were deleted, all copies of a transaction wait until their topic is created again.
+func TestTransformCreatesDeadLettersAgain(t *testing.T) {
+	inWorld(t, func(w *world) {
+		l := w.begin(kafka.Options{}, driver.Events{})
+		w.send(0, numbers(3)...)
+		l.transform()
+		ds := l.get(3)
+		if _, err := w.admin.DeleteTopics(w.Context(), "orders.orders.dlq"); err != nil {
+			w.Fatal(err)
+		}
+		l.settle(driver.Reject, ds...)
+		if n := w.countCommitted("orders.orders.dlq"); n != 3 {
+			w.Errorf("%d dead letters, want 3", n)
+		}
+		l.end()
+	})
+}
+
 // countCommitted is the number of committed records of a topic.
 func (w *world) countCommitted(topic string) (n int) {
 	w.Helper()

@@ -253,20 +253,22 @@ func known(ctx context.Context, c *client.Client, sent []*kgo.Record) error {
 
 // refuse answers the copies that failed permanently. A missing topic that belongs to this consumer is created again.
 func (t *Transactor) refuse(ctx context.Context, failed map[*records.Result]error) {
-	ours := t.Topics.Owns(t.Channel)
+	ours, missing := t.Topics.Owns(t.Channel), false
 	var kept, refused []*records.Result
 	for _, r := range t.batch {
-		err := failed[r]
-		again := driver.ClassOf(err).Passing() || ours && driver.ClassOf(err) == driver.NotFound
-		if err == nil || again || r.Answer == nil || !r.Open() {
-			if err != nil && ours && r.Answer != nil && driver.ClassOf(err) == driver.NotFound {
-				_, _ = t.Topics.Restore(ctx, t.Channel) // its error is that of the next transaction
-				ours = false                            // once
-			}
-			kept = append(kept, r)
-			continue
+		class := driver.ClassOf(failed[r])
+		again := failed[r] == nil || class.Passing()
+		if ours && class == driver.NotFound && r.Answer != nil {
+			missing, again = true, true
 		}
-		refused = append(refused, r)
+		if again || r.Answer == nil || !r.Open() {
+			kept = append(kept, r)
+		} else {
+			refused = append(refused, r)
+		}
+	}
+	if missing {
+		_, _ = t.Topics.Restore(ctx, t.Channel) // its error is that of the next transaction
 	}
 	t.batch = kept
 	t.Ledger.Results.Drop(refused)
