@@ -129,24 +129,24 @@ func (p *Provisioner) differences(s driver.ChannelSpec, is existing) []driver.Di
 	if s.Channel.Exchange != "" {
 		d.Channel = driver.Channel{Exchange: s.Channel.Exchange, Ordered: s.Channel.Ordered}
 	}
-	all := p.difference(d, s, own, is)
-	n := own.Partitions
+	n, wished := own.Partitions, p.channels.Uses(s.Channel).Wished
+	all := differenceOf(d, s, own, wished, is)
 	if t, there := is.topics[own.Name]; there {
-		n = max(t.Partitions, p.channels.Uses(s.Channel).Wished)
+		n = max(t.Partitions, wished)
 	}
 	for _, w := range p.besides(s, n) {
-		d := driver.Difference{Channel: s.Channel, Resource: aDeadTopic, Name: w.Name}
+		d, wanted := driver.Difference{Channel: s.Channel, Resource: aDeadTopic, Name: w.Name}, 0
 		if w.exactly {
-			d.Resource = aTier
+			d.Resource, wanted = aTier, w.Partitions
 		}
-		all = append(all, p.difference(d, s, w, is)...)
+		all = append(all, differenceOf(d, s, w, wanted, is)...)
 	}
 	return all
 }
 
-// difference returns the differences of one topic.
-func (p *Provisioner) difference(
-	d driver.Difference, s driver.ChannelSpec, w Wish, is existing,
+// differenceOf returns the differences of one topic; wanted is its number of partitions, 0: any.
+func differenceOf(
+	d driver.Difference, s driver.ChannelSpec, w Wish, wanted int, is existing,
 ) (all []driver.Difference) {
 	t, there := is.topics[w.Name]
 	switch {
@@ -159,13 +159,6 @@ func (p *Provisioner) difference(
 	case !there:
 		d.To = strconv.Itoa(w.Partitions) + " " + partitions
 		return []driver.Difference{d}
-	}
-	wanted := w.Partitions
-	if !w.exactly {
-		wanted = p.channels.Uses(s.Channel).Wished
-		if d.Resource == aDeadTopic {
-			wanted = 0
-		}
 	}
 	if wanted != 0 && wanted != t.Partitions && (w.exactly || s.Mode == driver.Declare) {
 		all = append(all, differentPartitions(d, t.Partitions, wanted))
