@@ -5,6 +5,7 @@ package kafka_test
 import (
 	"context"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -88,9 +89,12 @@ func TestTransformEndUnanswered(t *testing.T) {
 				l := w.begin(kafka.Options{}, driver.Events{})
 				w.send(0, numbers(10)...)
 				handle := l.transform()
+				var mu sync.Mutex
 				var first time.Time // when the first end of a transaction arrived
 				w.cluster.ControlKey(int16(kmsg.EndTxn), func(kmsg.Request) (kmsg.Response, error, bool) {
 					w.cluster.KeepControl()
+					mu.Lock()
+					defer mu.Unlock()
 					switch {
 					case first.IsZero() && !before:
 						first = time.Now()
@@ -104,9 +108,11 @@ func TestTransformEndUnanswered(t *testing.T) {
 				})
 				handle(l.get(10)...)
 				time.Sleep(time.Minute)
+				mu.Lock()
 				if first.IsZero() {
 					w.Fatal("no transaction has ended")
 				}
+				mu.Unlock()
 				if at, _ := w.committed(0); at != 10 {
 					w.Errorf("committed up to %d, want 10", at)
 				}
