@@ -84,8 +84,8 @@ func (j *joining) soon(ctx context.Context, lookUp func() error) error {
 			return err
 		}
 		if time.Since(began) > groupPatience {
-			j.cluster.Log.Warn("the members and commits of a group could not be looked up, so it is not checked whether a consumer "+
-				"can join it", "error", err)
+			j.cluster.Log.Warn("the members and commits of a group could not be looked up, so it is not checked whether "+
+				"a consumer can join it", "error", err)
 			return nil
 		}
 		if serr := backoff.Sleep(ctx, groupAgain); serr != nil {
@@ -95,41 +95,30 @@ func (j *joining) soon(ctx context.Context, lookUp func() error) error {
 }
 
 // describe asks for the members of a group. Brokers describe a group of each protocol in a request of its own.
-func (j *joining) describe(ctx context.Context, group string) (activeGroup, error) {
+func (j *joining) describe(ctx context.Context, group string) (g activeGroup, err error) {
+	member := func(p GroupProtocol, client, host string) {
+		g.protocol, g.members = p, append(g.members, fmt.Sprintf("%s at %s", client, host))
+	}
 	share, err := j.cluster.Admin.DescribeShareGroups(ctx, group)
-	if err := undescribed(group, err); err != nil {
-		return activeGroup{}, err
-	}
-	g := activeGroup{protocol: GroupShare}
 	for _, m := range share[group].Members {
-		g.members = append(g.members, named(m.ClientID, m.ClientHost))
+		member(GroupShare, m.ClientID, m.ClientHost)
 	}
-	if len(g.members) > 0 {
-		return g, nil
+	if err = undescribed(group, err); err != nil || g.protocol != 0 {
+		return g, err
 	}
 	modern, err := j.cluster.Admin.DescribeConsumerGroups(ctx, group)
-	if err := undescribed(group, err); err != nil {
-		return activeGroup{}, err
-	}
-	g.protocol = GroupConsumer
 	for _, m := range modern[group].Members {
-		g.members = append(g.members, named(m.ClientID, m.ClientHost))
+		member(GroupConsumer, m.ClientID, m.ClientHost)
 	}
-	if len(g.members) > 0 {
-		return g, nil
+	if err = undescribed(group, err); err != nil || g.protocol != 0 {
+		return g, err
 	}
 	classic, err := j.cluster.Admin.DescribeGroups(ctx, group)
-	if err := undescribed(group, err); err != nil {
-		return activeGroup{}, err
-	}
-	g.protocol, g.kind, g.assignor = GroupClassic, classic[group].ProtocolType, classic[group].Protocol
 	for _, m := range classic[group].Members {
-		g.members = append(g.members, named(m.ClientID, m.ClientHost))
+		member(GroupClassic, m.ClientID, m.ClientHost)
+		g.kind, g.assignor = classic[group].ProtocolType, classic[group].Protocol
 	}
-	if len(g.members) > 0 {
-		return g, nil
-	}
-	return activeGroup{}, nil
+	return g, undescribed(group, err)
 }
 
 // undescribed is the error of a description that matters. A broker that does not know a protocol has no such groups. If
@@ -182,5 +171,3 @@ func (j *joining) reads(ctx context.Context, ch driver.Channel, group string) er
 		"the group is to read this topic as well", ch, j.channels.Topic(ch), group,
 		strings.Join(slices.Sorted(maps.Keys(others)), ", "), j.channels.Topic(ch))
 }
-
-func named(client, host string) string { return fmt.Sprintf("%s at %s", client, host) }

@@ -29,10 +29,7 @@ func (r *receiver) Settle(ctx context.Context, batch []driver.Settlement) error 
 
 // retry publishes messages to where their retries wait.
 func (r *receiver) retry(ctx context.Context, batch []records.Copy, errs map[int]error) {
-	later := make([]Later, len(batch))
-	for k, c := range batch {
-		later[k] = Later{Record: c.Record, Due: c.Due, Attempt: c.Attempt, FirstFailure: c.FirstFailure}
-	}
+	later := laterOf(batch)
 	var answers []error
 	if tiers, ok := r.sub.retry.(*tierQueue); !ok || r.committer.tx == nil {
 		answers = r.sub.retry.Put(ctx, later)
@@ -50,13 +47,7 @@ func (r *receiver) reject(ctx context.Context, batch []records.Copy, errs map[in
 	if !r.sub.transforms && slices.ContainsFunc(batch, func(c records.Copy) bool { return c.Fresh }) {
 		_ = r.committer.commitNow(r.group.current())
 	}
-	rejected := make([]Rejected, len(batch))
-	for k, c := range batch {
-		rejected[k] = Rejected{Record: c.Record, Group: r.sub.consumer, Attempt: c.Attempt}
-		if c.Death != nil {
-			rejected[k].Death = *c.Death
-		}
-	}
+	rejected := rejectedOf(batch, r.sub.consumer)
 	var answers []error
 	if letters, ok := r.sub.dead.(*deadTopic); !ok || r.committer.tx == nil {
 		answers = r.sub.dead.Put(ctx, rejected)
@@ -76,4 +67,25 @@ func (r *receiver) shift(ctx context.Context, ms []*records.Message) error {
 		}
 	}
 	return nil
+}
+
+// laterOf are copies for a RetryQueue.
+func laterOf(batch []records.Copy) []Later {
+	all := make([]Later, len(batch))
+	for k, c := range batch {
+		all[k] = Later{Record: c.Record, Due: c.Due, Attempt: c.Attempt, FirstFailure: c.FirstFailure}
+	}
+	return all
+}
+
+// rejectedOf are copies for a DeadLetterQueue.
+func rejectedOf(batch []records.Copy, group string) []Rejected {
+	all := make([]Rejected, len(batch))
+	for k, c := range batch {
+		all[k] = Rejected{Record: c.Record, Group: group, Attempt: c.Attempt}
+		if c.Death != nil {
+			all[k].Death = *c.Death
+		}
+	}
+	return all
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/kafka/internal/client"
 	"github.com/godwitmq/godwit/kafka/internal/deadletter"
+	"github.com/godwitmq/godwit/kafka/internal/records"
 	"github.com/godwitmq/godwit/kafka/internal/send"
 	"github.com/godwitmq/godwit/kafka/internal/share"
 )
@@ -31,22 +32,9 @@ func newShareReceiver(
 		Rack: b.o.Rack, Point: func(d *driver.Delivery) { send.Point(b.o.Store, d) },
 		Open:  func() (*client.Client, error) { return b.cluster.Dial() },
 		Tiers: tiers, Held: tiers.ledger.Holds,
-		Retry: func(ctx context.Context, rs []share.Copy) []error {
-			later := make([]Later, len(rs))
-			for i, c := range rs {
-				later[i] = Later{Record: c.Record, Due: c.Due, Attempt: c.Attempt, FirstFailure: c.First}
-			}
-			return tiers.sub.retry.Put(ctx, later)
-		},
-		Reject: func(ctx context.Context, rs []share.Copy) []error {
-			rejected := make([]Rejected, len(rs))
-			for i, c := range rs {
-				rejected[i] = Rejected{Record: c.Record, Group: group, Attempt: c.Attempt}
-				if c.Death != nil {
-					rejected[i].Death = *c.Death
-				}
-			}
-			return tiers.sub.dead.Put(ctx, rejected)
+		Retry: func(ctx context.Context, rs []records.Copy) []error { return tiers.sub.retry.Put(ctx, laterOf(rs)) },
+		Reject: func(ctx context.Context, rs []records.Copy) []error {
+			return tiers.sub.dead.Put(ctx, rejectedOf(rs, group))
 		},
 		Recall: func(ctx context.Context, partitions []int32) deadletter.Known {
 			return tiers.group.recallAll(ctx, partitions)

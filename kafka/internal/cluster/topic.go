@@ -29,8 +29,10 @@ type Topic struct {
 	Name       string
 	ID         kadm.TopicID
 	Partitions int
-	Replicas   int    // of its first partition
-	Cluster    string // the id of its cluster; "": the brokers do not say
+	Replicas   int             // of each partition
+	Leaders    map[int32]int32 // by partition
+	Cluster    string          // the id of its cluster; "": the brokers do not say
+	Err        error           // why the brokers do not show it
 }
 
 // Find looks up a topic; the error for a missing one is of class NotFound. It sends a request, because the client's own
@@ -62,34 +64,58 @@ func (c *Cluster) FindEverywhere(ctx context.Context, name string) (Topic, error
 
 // lookUp requests a topic.
 func lookUp(ctx context.Context, from kmsg.Requestor, name string) (Topic, error) {
+	all, _, err := request(ctx, from, name)
+	if err != nil {
+		return Topic{}, fmt.Errorf("look up topic %s: %w", name, err)
+	}
+	switch t, there := all[name]; {
+	case !there, errors.Is(t.Err, kerr.UnknownTopicOrPartition):
+		return Topic{}, failure.Missing(name)
+	case t.Err != nil:
+		return Topic{}, fmt.Errorf("look up topic %s: %w", name, failure.Classify(t.Err))
+	default:
+		return t, nil
+	}
+}
+
+// Topics requests topics, or all of them if there are no names. It also returns the number of brokers.
+func (c *Cluster) Topics(ctx context.Context, names ...string) (all map[string]Topic, brokers int, err error) {
+	if all, brokers, err = request(ctx, c.Client, names...); err != nil {
+		err = fmt.Errorf("look up topics: %w", err)
+	}
+	return all, brokers, err
+}
+
+func request(ctx context.Context, from kmsg.Requestor, names ...string) (all map[string]Topic, brokers int, err error) {
 	req := kmsg.NewPtrMetadataRequest()
-	one := kmsg.NewMetadataRequestTopic()
-	one.Topic = &name
-	req.Topics = append(req.Topics, one)
+	for _, name := range names {
+		one := kmsg.NewMetadataRequestTopic()
+		one.Topic = &name
+		req.Topics = append(req.Topics, one)
+	}
 	resp, err := req.RequestWith(ctx, from)
 	if err != nil {
-		return Topic{}, fmt.Errorf("look up topic %s: %w", name, failure.Classify(err))
+		return nil, 0, failure.Classify(err)
 	}
+	all = map[string]Topic{}
 	for _, got := range resp.Topics {
-		if got.Topic == nil || *got.Topic != name {
+		if got.Topic == nil {
 			continue
 		}
-		switch err := kerr.ErrorForCode(got.ErrorCode); {
-		case errors.Is(err, kerr.UnknownTopicOrPartition):
-			return Topic{}, failure.Missing(name)
-		case err != nil:
-			return Topic{}, fmt.Errorf("look up topic %s: %w", name, failure.Classify(err))
+		t := Topic{
+			Name: *got.Topic, ID: got.TopicID, Partitions: len(got.Partitions), Leaders: map[int32]int32{},
+			Err: kerr.ErrorForCode(got.ErrorCode),
 		}
-		t := Topic{Name: name, ID: got.TopicID, Partitions: len(got.Partitions)}
 		if resp.ClusterID != nil {
 			t.Cluster = *resp.ClusterID
 		}
-		if len(got.Partitions) > 0 {
-			t.Replicas = len(got.Partitions[0].Replicas)
+		for _, p := range got.Partitions {
+			t.Leaders[p.Partition] = p.Leader
+			t.Replicas = len(p.Replicas)
 		}
-		return t, nil
+		all[t.Name] = t
 	}
-	return Topic{}, failure.Missing(name)
+	return all, len(resp.Brokers), nil
 }
 
 // Limit is the largest batch that a topic takes. Before LearnLimit has looked it up, it is the brokers' default.

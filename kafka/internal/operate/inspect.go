@@ -150,50 +150,35 @@ func (l lag) measure(ctx context.Context, t cluster.Topic, ps []partitionLag) []
 	}
 	ctx, cancel := context.WithTimeout(ctx, measurePatience)
 	defer cancel()
-	known, err := l.Admin.Metadata(ctx, t.Name)
-	if err != nil {
-		return ps
-	}
 	todo := make([]*partitionLag, len(ps))
 	for i := range ps {
 		todo[i] = &ps[i]
 	}
 	for bytes := measureBytes; len(todo) > 0 && ctx.Err() == nil; bytes = min(measureMore*bytes, measureMost) {
-		todo = l.firsts(ctx, t, known.Topics[t.Name], todo, int32(bytes))
+		todo = l.firsts(ctx, t, todo, int32(bytes))
 	}
 	return slices.DeleteFunc(ps, func(p partitionLag) bool { return p.waiting == 0 })
 }
 
 // firsts fetches from partitions, and returns those in which only the records after the fetched ones can tell.
-func (l lag) firsts(
-	ctx context.Context, t cluster.Topic, known kadm.TopicDetail, ps []*partitionLag, bytes int32,
-) (again []*partitionLag) {
-	requests := map[int32]*kmsg.FetchRequest{} // by leader
+func (l lag) firsts(ctx context.Context, t cluster.Topic, ps []*partitionLag, bytes int32) (again []*partitionLag) {
+	fetches := map[int32]*cluster.Fetch{} // by leader
 	for _, p := range ps {
-		leader := known.Partitions[p.n].Leader
-		req := requests[leader]
-		if req == nil {
-			req = newFirstsRequest(t)
-			requests[leader] = req
+		leader := t.Leaders[p.n]
+		if fetches[leader] == nil {
+			fetches[leader] = &cluster.Fetch{From: map[int32]int64{}, Bytes: bytes, Committed: true}
 		}
-		one := kmsg.NewFetchRequestTopicPartition()
-		one.Partition, one.FetchOffset, one.PartitionMaxBytes = p.n, p.from, bytes
-		req.Topics[0].Partitions = append(req.Topics[0].Partitions, one)
-		req.MaxBytes = max(req.MaxBytes, bytes)
+		fetches[leader].From[p.n] = p.from
 	}
-	for leader, req := range requests {
-		got, err := l.Broker(int(leader)).RetriableRequest(ctx, req)
-		resp, ok := got.(*kmsg.FetchResponse)
-		if err != nil || !ok {
+	for leader, f := range fetches {
+		parts, err := l.Fetch(ctx, t, leader, f)
+		if err != nil {
 			continue
 		}
-		for i := range resp.Topics {
-			for j := range resp.Topics[i].Partitions {
-				got := &resp.Topics[i].Partitions[j]
-				at := slices.IndexFunc(ps, func(p *partitionLag) bool { return p.n == got.Partition })
-				if at >= 0 && ps[at].look(t.Name, got) {
-					again = append(again, ps[at])
-				}
+		for i := range parts {
+			at := slices.IndexFunc(ps, func(p *partitionLag) bool { return p.n == parts[i].Partition })
+			if at >= 0 && ps[at].look(t.Name, &parts[i]) {
+				again = append(again, ps[at])
 			}
 		}
 	}
@@ -228,22 +213,15 @@ const countMost = 16
 func (l lag) count(ctx context.Context, t cluster.Topic, p *partitionLag) {
 	ctx, cancel := context.WithTimeout(ctx, measurePatience)
 	defer cancel()
-	known, err := l.Admin.Metadata(ctx, t.Name)
-	if err != nil {
-		return
-	}
 	n, from := int64(0), p.from
 	for range countMost {
-		req := newFirstsRequest(t)
-		one := kmsg.NewFetchRequestTopicPartition()
-		one.Partition, one.FetchOffset, one.PartitionMaxBytes = p.n, from, measureMost
-		req.Topics[0].Partitions = append(req.Topics[0].Partitions, one)
-		got, err := l.Broker(int(known.Topics[t.Name].Partitions[p.n].Leader)).RetriableRequest(ctx, req)
-		resp, ok := got.(*kmsg.FetchResponse)
-		if err != nil || !ok || len(resp.Topics) != 1 || len(resp.Topics[0].Partitions) != 1 {
+		parts, err := l.Fetch(ctx, t, t.Leaders[p.n], &cluster.Fetch{
+			From: map[int32]int64{p.n: from}, Bytes: measureMost, Committed: true,
+		})
+		if err != nil || len(parts) != 1 {
 			return
 		}
-		read, next := readCommitted(t.Name, p.n, from, &resp.Topics[0].Partitions[0])
+		read, next := readCommitted(t.Name, p.n, from, &parts[0])
 		if read.Err != nil || next <= from {
 			return
 		}
@@ -266,15 +244,6 @@ func readCommitted(
 	return kgo.ProcessFetchPartition(kgo.ProcessFetchPartitionOpts{
 		Topic: topic, Partition: n, Offset: from, IsolationLevel: kgo.ReadCommitted(),
 	}, got, kgo.DefaultDecompressor(), nil)
-}
-
-func newFirstsRequest(t cluster.Topic) *kmsg.FetchRequest {
-	req := kmsg.NewPtrFetchRequest()
-	req.IsolationLevel, req.MaxBytes = 1, measureMost
-	one := kmsg.NewFetchRequestTopic()
-	one.Topic, one.TopicID = t.Name, t.ID
-	req.Topics = append(req.Topics, one)
-	return req
 }
 
 // These are the positions of the version, the attributes, and the time of the first record, in an encoded batch.

@@ -102,7 +102,7 @@ func disprove(ctx context.Context, n *Namespace, s *suspects) error {
 
 // visible returns an error if there are topics among these that the brokers do not show, because a permission is
 // missing. Objects of topics that do not exist may be orphans.
-func visible(ctx context.Context, n *Namespace, topics []string, shown map[string]scanned) error {
+func visible(ctx context.Context, n *Namespace, topics []string, shown map[string]cluster.Topic) error {
 	for _, topic := range topics {
 		if _, there := shown[topic]; there {
 			continue

@@ -41,20 +41,13 @@ type scan struct {
 
 // topicLog is a topic. One that was created again is another log.
 type topicLog struct {
-	topic string
-	id    kadm.TopicID
-}
-
-// scanned is a topic as the brokers know it now.
-type scanned struct {
-	topicLog
-	leaders map[int32]int32 // by partition
-	err     error
+	name string
+	id   kadm.TopicID
 }
 
 // stretch is the part of a partition that a pass reads.
 type stretch struct {
-	scanned
+	cluster.Topic
 	n        int32
 	from, to int64
 }
@@ -66,7 +59,7 @@ func newScan(n *Namespace, visit func(r *kgo.Record)) *scan {
 // pass reads everything up to the ends that the topics have now, from where the pass before has ended. lost: records
 // were deleted before they were read, so their copies elsewhere have to be read by another pass. It returns the topics
 // that the brokers show.
-func (s *scan) pass(ctx context.Context) (shown map[string]scanned, lost bool, err error) {
+func (s *scan) pass(ctx context.Context) (shown map[string]cluster.Topic, lost bool, err error) {
 	var now logs
 	for try := cluster.Try(); ; {
 		if now, err = s.logs(ctx); !try.Again(ctx, &err) {
@@ -78,15 +71,16 @@ func (s *scan) pass(ctx context.Context) (shown map[string]scanned, lost bool, e
 	}
 	var parts []stretch
 	for _, topic := range now.topics {
-		starts, ends := now.starts[topic.topic], now.ends[topic.topic]
+		starts, ends := now.starts[topic.Name], now.ends[topic.Name]
 		if starts == nil || ends == nil { // it was deleted meanwhile
 			lost = true
 			continue
 		}
-		done := s.ends[topic.topicLog]
+		log := topicLog{topic.Name, topic.ID}
+		done := s.ends[log]
 		if done == nil {
 			done = map[int32]int64{}
-			s.ends[topic.topicLog] = done
+			s.ends[log] = done
 		}
 		for n, end := range ends {
 			from, again := done[n]
@@ -104,20 +98,20 @@ func (s *scan) pass(ctx context.Context) (shown map[string]scanned, lost bool, e
 
 // logs are the topics of the namespace, and where their partitions start and end.
 type logs struct {
-	shown        map[string]scanned // all topics, also of others
-	topics       []scanned
+	shown        map[string]cluster.Topic // all topics, also of others
+	topics       []cluster.Topic
 	starts, ends map[string]map[int32]int64
 }
 
 func (s *scan) logs(ctx context.Context) (l logs, err error) {
-	if l.shown, err = s.topics(ctx); err != nil {
+	if l.shown, _, err = s.n.Cluster.Topics(ctx); err != nil {
 		return l, err
 	}
 	for name, topic := range l.shown {
 		switch {
 		case !s.n.Channels.Has(name):
-		case topic.err != nil:
-			return l, fmt.Errorf("look up topic %s: %w", name, failure.Classify(topic.err))
+		case topic.Err != nil:
+			return l, fmt.Errorf("look up topic %s: %w", name, failure.Classify(topic.Err))
 		default:
 			l.topics = append(l.topics, topic)
 		}
@@ -130,36 +124,6 @@ func (s *scan) logs(ctx context.Context) (l logs, err error) {
 	return l, err
 }
 
-// topics requests topics from a broker; none: all of them. The client would answer from its memory, which does not have
-// topics that were just created.
-func (s *scan) topics(ctx context.Context, names ...string) (map[string]scanned, error) {
-	req := kmsg.NewPtrMetadataRequest() // without topics it requests all
-	for _, name := range names {
-		one := kmsg.NewMetadataRequestTopic()
-		one.Topic = &name
-		req.Topics = append(req.Topics, one)
-	}
-	resp, err := req.RequestWith(ctx, s.n.Cluster.Client)
-	if err != nil {
-		return nil, fmt.Errorf("look up the topics: %w", failure.Classify(err))
-	}
-	all := map[string]scanned{}
-	for i := range resp.Topics {
-		t := &resp.Topics[i]
-		if t.Topic == nil {
-			continue
-		}
-		one := scanned{
-			topicLog: topicLog{*t.Topic, t.TopicID}, leaders: map[int32]int32{}, err: kerr.ErrorForCode(t.ErrorCode),
-		}
-		for j := range t.Partitions {
-			one.leaders[t.Partitions[j].Partition] = t.Partitions[j].Leader
-		}
-		all[one.topic] = one
-	}
-	return all, nil
-}
-
 // These are the timestamps with which the start and the end of a log are requested. The end is that of all records,
 // also those of open transactions.
 const (
@@ -168,12 +132,12 @@ const (
 )
 
 // offsets looks up the starts or the ends of topics. A topic that was deleted meanwhile is left out.
-func (s *scan) offsets(ctx context.Context, topics []scanned, what int64) (map[string]map[int32]int64, error) {
+func (s *scan) offsets(ctx context.Context, topics []cluster.Topic, what int64) (map[string]map[int32]int64, error) {
 	req := kmsg.NewPtrListOffsetsRequest()
 	for _, topic := range topics {
 		t := kmsg.NewListOffsetsRequestTopic()
-		t.Topic = topic.topic
-		for n := range topic.leaders {
+		t.Topic = topic.Name
+		for n := range topic.Leaders {
 			p := kmsg.NewListOffsetsRequestTopicPartition()
 			p.Partition, p.Timestamp = n, what
 			t.Partitions = append(t.Partitions, p)
@@ -225,7 +189,7 @@ func (s *scan) readAll(ctx context.Context, all []stretch) (lost bool, err error
 			defer mu.Unlock()
 			lost = lost || one
 			if rerr != nil && err == nil {
-				err = fmt.Errorf("read partition %d of topic %s: %w", all[i].n, all[i].topic, rerr)
+				err = fmt.Errorf("read partition %d of topic %s: %w", all[i].n, all[i].Name, rerr)
 				stop(err)
 			}
 		})
@@ -280,39 +244,26 @@ func moved(err error) bool {
 
 // fetch reads some records, and returns the offset of the next one.
 func (s *scan) fetch(ctx context.Context, p *stretch) (next int64, err error) {
-	req := kmsg.NewPtrFetchRequest()
-	req.MaxBytes, req.MinBytes, req.MaxWaitMillis = scanBytes, 1, int32(scanWait.Milliseconds())
-	topic := kmsg.NewFetchRequestTopic()
-	topic.Topic, topic.TopicID = p.topic, p.id
-	one := kmsg.NewFetchRequestTopicPartition()
-	one.Partition, one.FetchOffset, one.PartitionMaxBytes = p.n, p.from, scanBytes
-	topic.Partitions = append(topic.Partitions, one)
-	req.Topics = append(req.Topics, topic)
-	answer, err := s.n.Cluster.Client.Broker(int(p.leaders[p.n])).RetriableRequest(ctx, req)
+	parts, err := s.n.Cluster.Fetch(ctx, p.Topic, p.Leaders[p.n], &cluster.Fetch{
+		From: map[int32]int64{p.n: p.from}, Bytes: scanBytes, Wait: scanWait,
+	})
 	if err != nil {
 		return 0, err
 	}
-	resp := answer.(*kmsg.FetchResponse)
-	if err := kerr.ErrorForCode(resp.ErrorCode); err != nil {
-		return 0, err
-	}
 	next = p.from
-	for i := range resp.Topics {
-		for j := range resp.Topics[i].Partitions {
-			got, after := kgo.ProcessFetchPartition(
-				kgo.ProcessFetchPartitionOpts{Topic: p.topic, Partition: p.n, Offset: p.from},
-				&resp.Topics[i].Partitions[j], s.codec, nil)
-			if got.Err != nil {
-				if code := (*kerr.Error)(nil); errors.As(got.Err, &code) {
-					return 0, got.Err
-				}
-				return 0, failure.Permanent("the records from offset %d on cannot be decoded: %w", after, got.Err)
+	for i := range parts {
+		got, after := kgo.ProcessFetchPartition(
+			kgo.ProcessFetchPartitionOpts{Topic: p.Name, Partition: p.n, Offset: p.from}, &parts[i], s.codec, nil)
+		if got.Err != nil {
+			if code := (*kerr.Error)(nil); errors.As(got.Err, &code) {
+				return 0, got.Err
 			}
-			for _, r := range got.Records {
-				s.visit(r)
-			}
-			next = after
+			return 0, failure.Permanent("the records from offset %d on cannot be decoded: %w", after, got.Err)
 		}
+		for _, r := range got.Records {
+			s.visit(r)
+		}
+		next = after
 	}
 	return next, nil
 }
@@ -320,24 +271,24 @@ func (s *scan) fetch(ctx context.Context, p *stretch) (next int64, err error) {
 // look is called when a partition brought nothing: its leader may have changed, or its records may have been deleted.
 // In that case the reading goes on behind them.
 func (s *scan) look(ctx context.Context, p *stretch) (gone bool, err error) {
-	known, err := s.topics(ctx, p.topic)
+	known, _, err := s.n.Cluster.Topics(ctx, p.Name)
 	if err != nil {
 		return false, err
 	}
-	now := known[p.topic]
+	now := known[p.Name]
 	switch {
-	case errors.Is(now.err, kerr.UnknownTopicOrPartition), now.err == nil && now.id != p.id:
+	case errors.Is(now.Err, kerr.UnknownTopicOrPartition), now.Err == nil && now.ID != p.ID:
 		p.from = p.to
 		return true, nil
-	case now.err != nil:
-		return false, now.err
+	case now.Err != nil:
+		return false, now.Err
 	}
-	p.scanned = now
-	starts, err := s.offsets(ctx, []scanned{now}, logStart)
+	p.Topic = now
+	starts, err := s.offsets(ctx, []cluster.Topic{now}, logStart)
 	if err != nil {
 		return false, err
 	}
-	if start := starts[p.topic][p.n]; start > p.from {
+	if start := starts[p.Name][p.n]; start > p.from {
 		p.from = min(start, p.to)
 		return true, nil
 	}

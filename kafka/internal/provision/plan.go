@@ -10,7 +10,6 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
-	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/internal/claim"
@@ -86,24 +85,18 @@ func (p *Provisioner) read(ctx context.Context, names []string) (is existing, er
 	if len(names) == 0 {
 		return is, nil
 	}
-	req := kmsg.NewPtrMetadataRequest()
-	for _, name := range names {
-		one := kmsg.NewMetadataRequestTopic()
-		one.Topic = &name
-		req.Topics = append(req.Topics, one)
-	}
-	resp, err := req.RequestWith(ctx, p.cluster.Client)
+	found, brokers, err := p.cluster.Topics(ctx, names...)
 	if err != nil {
-		return is, fmt.Errorf("look up %d topics: %w", len(names), failure.Classify(err))
+		return is, err
 	}
-	is.brokers = len(resp.Brokers)
-	for _, got := range resp.Topics {
-		switch err := kerr.ErrorForCode(got.ErrorCode); {
-		case got.Topic == nil, errors.Is(err, kerr.UnknownTopicOrPartition):
-		case err != nil:
-			return is, fmt.Errorf("look up topic %s: %w", *got.Topic, failure.Classify(err))
+	is.brokers = brokers
+	for name, t := range found {
+		switch {
+		case errors.Is(t.Err, kerr.UnknownTopicOrPartition):
+		case t.Err != nil:
+			return is, fmt.Errorf("look up topic %s: %w", name, failure.Classify(t.Err))
 		default:
-			is.topics[*got.Topic] = cluster.Topic{Name: *got.Topic, Partitions: len(got.Partitions)}
+			is.topics[name] = t
 		}
 	}
 	if len(is.topics) == 0 {

@@ -12,6 +12,7 @@ import (
 	"github.com/godwitmq/godwit/kafka/internal/deadletter"
 	"github.com/godwitmq/godwit/kafka/internal/discard"
 	"github.com/godwitmq/godwit/kafka/internal/failure"
+	"github.com/godwitmq/godwit/kafka/internal/records"
 	"github.com/godwitmq/godwit/kafka/internal/wire"
 )
 
@@ -147,7 +148,7 @@ func (r *Receiver) postpone(s *session, ls []*lock) {
 	var passed discard.Tally
 	var dropped []ack
 	var moving []*lock
-	var copies []Copy
+	var copies []records.Copy
 	now := time.Now()
 	for _, l := range ls {
 		if dead.Has(l.record.Partition, l.record.Offset) {
@@ -159,7 +160,7 @@ func (r *Receiver) postpone(s *session, ls []*lock) {
 		if at.Before(now) {
 			at = now
 		}
-		moving, copies = append(moving, l), append(copies, Copy{Record: l.record, Due: at})
+		moving, copies = append(moving, l), append(copies, records.Copy{Record: l.record, Due: at})
 	}
 	var ds []driver.Delivery
 	if len(copies) > 0 {

@@ -8,13 +8,12 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kgo"
-
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/internal/backoff"
 	"github.com/godwitmq/godwit/kafka/internal/client"
 	"github.com/godwitmq/godwit/kafka/internal/deadletter"
 	"github.com/godwitmq/godwit/kafka/internal/failure"
+	"github.com/godwitmq/godwit/kafka/internal/records"
 	"github.com/godwitmq/godwit/kafka/internal/wire"
 )
 
@@ -39,19 +38,10 @@ type Config struct {
 	// Point gives a delivery the body to which its record points, if that is a pointer.
 	Point func(d *driver.Delivery)
 	// Retry and Reject publish copies, and answer for each.
-	Retry  func(ctx context.Context, rs []Copy) []error
-	Reject func(ctx context.Context, rs []Copy) []error
+	Retry  func(ctx context.Context, rs []records.Copy) []error
+	Reject func(ctx context.Context, rs []records.Copy) []error
 	// Recall returns which records of some partitions have a dead letter already.
 	Recall func(ctx context.Context, partitions []int32) deadletter.Known
-}
-
-// Copy is a record of which a copy is to be published.
-type Copy struct {
-	Record  *kgo.Record
-	Attempt int32
-	Due     time.Time     // of a retry
-	First   time.Time     // of a retry: the first failure; zero: unknown
-	Death   *driver.Death // of a dead letter; may be nil
 }
 
 // Receiver is a driver.Receiver, driver.Extender, driver.Finisher and driver.RawReader.

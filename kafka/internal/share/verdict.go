@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/kafka/internal/records"
 )
 
 // verdict is what becomes of one record.
@@ -18,7 +19,7 @@ type verdict struct {
 // publish publishes copies of what is retried or rejected, and returns the verdicts that the broker may be told. The
 // other verdicts are taken back, and their errors are noted in the call.
 func (r *Receiver) publish(ctx context.Context, vs []verdict, c *call) (ready []verdict) {
-	var later, dead []Copy
+	var later, dead []records.Copy
 	var laterOf, deadOf []verdict
 	for _, v := range vs {
 		rec, st := v.lock.record, v.st
@@ -29,14 +30,14 @@ func (r *Receiver) publish(ctx context.Context, vs []verdict, c *call) (ready []
 			v.what = release
 			ready = append(ready, v)
 		case st.Action == driver.Release: // its copy has a count of its own
-			later, laterOf = append(later, Copy{Record: rec, Due: time.Now()}), append(laterOf, v)
+			later, laterOf = append(later, records.Copy{Record: rec, Due: time.Now()}), append(laterOf, v)
 		case st.Action == driver.Retry:
-			later = append(later, Copy{
-				Record: rec, Due: time.Now().Add(st.After), Attempt: st.Attempt, First: st.FirstFailure,
+			later = append(later, records.Copy{
+				Record: rec, Due: time.Now().Add(st.After), Attempt: st.Attempt, FirstFailure: st.FirstFailure,
 			})
 			laterOf = append(laterOf, v)
 		case st.Action == driver.Reject:
-			dead = append(dead, Copy{Record: rec, Death: st.Death, Attempt: st.Attempt})
+			dead = append(dead, records.Copy{Record: rec, Death: st.Death, Attempt: st.Attempt})
 			deadOf = append(deadOf, v)
 		default:
 			ready = append(ready, v)
