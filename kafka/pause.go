@@ -37,27 +37,15 @@ func (p *pauses) change(channels *layout.Channels, channel string, partitions []
 			return failure.Permanent("channel %s: partition %d: partitions count from 0", ch, n)
 		}
 	}
-	p.set(ch, partitions, on)
-	return nil
-}
-
-// set is change, for legal arguments.
-func (p *pauses) set(ch driver.Channel, partitions []int32, on bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	now := map[int32]bool{} // receivers have the old map
+	maps.Copy(now, p.paused[ch])
+	for _, n := range partitions {
+		now[n] = on
+	}
 	if p.paused == nil {
 		p.paused = map[driver.Channel]map[int32]bool{}
-	}
-	now := maps.Clone(p.paused[ch]) // receivers have the old map
-	if now == nil {
-		now = map[int32]bool{}
-	}
-	for _, n := range partitions {
-		if on {
-			now[n] = true
-		} else {
-			delete(now, n)
-		}
 	}
 	p.paused[ch] = now
 	for r := range p.receivers {
@@ -65,6 +53,7 @@ func (p *pauses) set(ch driver.Channel, partitions []int32, on bool) {
 			r.ledger.Epochs.Pause(now)
 		}
 	}
+	return nil
 }
 
 // add lets a receiver follow the pauses of its channel.

@@ -162,26 +162,19 @@ func (q *tierQueue) fitting(wait time.Duration) time.Duration {
 // publish publishes copies to topics that the consumer of a channel owns. A missing topic is created again, once.
 func publish(ctx context.Context, b *Backend, ch driver.Channel, rs []*kgo.Record) []error {
 	errs := b.senders.Producer.Produce(ctx, rs)
-	ours := b.provisioner.Owns(ch)
-	var again []*kgo.Record
-	var which []int
-	for i, err := range errs {
-		if ours && driver.ClassOf(err) == driver.NotFound {
-			r := *rs[i]
-			again, which = append(again, &r), append(which, i)
-		}
-	}
-	if len(again) == 0 {
+	missing := func(err error) bool { return err != nil && driver.ClassOf(err) == driver.NotFound }
+	if !slices.ContainsFunc(errs, missing) {
 		return errs
 	}
-	if _, err := b.provisioner.Restore(ctx, ch); err != nil {
-		for _, i := range which {
-			errs[i] = errors.Join(errs[i], err)
+	switch ours, err := b.provisioner.Restore(ctx, ch); {
+	case err != nil:
+		for i := range errs {
+			if missing(errs[i]) {
+				errs[i] = errors.Join(errs[i], err)
+			}
 		}
-		return errs
-	}
-	for k, err := range b.senders.Producer.Produce(ctx, again) {
-		errs[which[k]] = err
+	case ours:
+		b.senders.Producer.Again(ctx, rs, errs, missing)
 	}
 	return errs
 }

@@ -57,6 +57,9 @@ func (n *Namespace) tiersOf(ctx context.Context, ch driver.Channel) (tiers []str
 	return tiers, nil
 }
 
+// alone reports whether the topic of a channel is the channel's alone, and not that of an exchange with others.
+func alone(ch driver.Channel) bool { return ch.Exchange == "" || ch.Queue == "" || ch.DeadLetter }
+
 // otherReaders returns the groups that read a channel's topic besides the channel's own: those with Godwit's names, and
 // those that have committed offsets of the topic.
 func (n *Namespace) otherReaders(ctx context.Context, ch driver.Channel) ([]string, error) {

@@ -40,7 +40,7 @@ func Remove(ctx context.Context, n *Namespace, ch driver.Channel, dry bool) (r d
 			return r, err
 		}
 	}
-	if ch.Exchange == "" || ch.Queue == "" || ch.DeadLetter {
+	if alone(ch) {
 		others, err := n.otherReaders(ctx, ch)
 		if err != nil {
 			return r, err

@@ -46,7 +46,7 @@ func Snapshot(ctx context.Context, n *Namespace, ch driver.Channel) (s driver.Sn
 	} else if names, err = n.tiersOf(ctx, ch); err != nil {
 		return s, err
 	}
-	if (ch.Exchange == "" || ch.Queue == "" || ch.DeadLetter) && !n.Channels.Mapping.Maps(ch) { // what Remove deletes
+	if alone(ch) && !n.Channels.Mapping.Maps(ch) { // what Remove deletes
 		names = append(names, own.Name)
 	}
 	data := snapshot{Version: snapshotVersion, Channel: ch.String(), Topics: []topicRecord{}}

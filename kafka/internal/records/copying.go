@@ -13,36 +13,27 @@ import (
 
 // copying are copies of messages that are published in transactions, for a caller that waits for the outcomes.
 type copying struct {
-	l        *Ledger
-	batch    []Copy
-	errs     []error      // the outcomes that the caller has got, and errInTransaction
-	outcomes chan outcome // has room for all: the transactor must not wait
+	l     *Ledger
+	batch []Copy
+	done  chan struct{} // closed when all outcomes are known
 
 	mu   sync.Mutex
-	left bool // the caller waits no longer
-}
-
-// outcome is what has become of a copy.
-type outcome struct {
-	i   int
-	err error
+	errs []error // the outcomes, and ErrInTransaction
+	open int     // number of outcomes that are not known
+	left bool    // the caller waits no longer
 }
 
 // Put publishes copies of messages in transactions, and waits for the outcomes until ctx ends.
 func (rs *Results) Put(ctx context.Context, batch []Copy, copies []*kgo.Record) []error {
 	c := &copying{
-		l: rs.l, batch: batch, errs: slices.Repeat([]error{ErrInTransaction}, len(batch)),
-		outcomes: make(chan outcome, len(batch)),
+		l: rs.l, batch: batch, done: make(chan struct{}), errs: slices.Repeat([]error{ErrInTransaction}, len(batch)),
+		open: len(batch),
 	}
 	rs.enqueue(batch, copies, c.answer)
-	for range batch {
-		select {
-		case o := <-c.outcomes:
-			c.errs[o.i] = o.err
-		case <-ctx.Done():
-			c.leave(failure.Classify(context.Cause(ctx)))
-			return c.errs
-		}
+	select {
+	case <-c.done:
+	case <-ctx.Done():
+		c.leave(failure.Classify(context.Cause(ctx)))
 	}
 	return c.errs
 }
@@ -51,11 +42,15 @@ func (rs *Results) Put(ctx context.Context, batch []Copy, copies []*kgo.Record) 
 func (c *copying) answer(i int, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	switch {
-	case !c.left:
-		c.outcomes <- outcome{i, err}
-	case err != nil:
-		c.l.unpublished(c.batch[i])
+	if c.left {
+		if err != nil {
+			c.l.unpublished(c.batch[i])
+		}
+		return
+	}
+	c.errs[i] = err
+	if c.open--; c.open == 0 {
+		close(c.done)
 	}
 }
 
@@ -64,10 +59,6 @@ func (c *copying) leave(why error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.left = true
-	for len(c.outcomes) > 0 {
-		o := <-c.outcomes
-		c.errs[o.i] = o.err
-	}
 	for i := range c.batch {
 		if errors.Is(c.errs[i], ErrInTransaction) && c.l.Results.withdraw(c.batch[i]) {
 			c.errs[i] = why

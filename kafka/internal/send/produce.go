@@ -20,30 +20,37 @@ type Producer struct {
 }
 
 // Produce sends records, waits for the answer to each, and classifies the errors. The client never finds a topic again
-// that was deleted and created again: forget makes it drop the old id, and produce sends once more the records that
+// that was deleted and created again: forget makes it drop the old id, and Produce sends once more the records that
 // failed for this reason.
 func (p *Producer) Produce(ctx context.Context, rs []*kgo.Record) []error {
 	errs := p.ProduceOnce(ctx, rs)
-	var again []*kgo.Record
-	var which []int
-	for i, err := range errs {
-		if errors.Is(err, kerr.UnknownTopicID) {
-			r := *rs[i]
-			r.Offset, r.LeaderEpoch = 0, 0
-			again, which = append(again, &r), append(which, i)
-		}
-	}
-	if p.forget(rs, errs); len(again) > 0 {
-		for k, err := range p.ProduceOnce(ctx, again) {
-			if errs[which[k]] = err; err == nil {
-				*rs[which[k]] = *again[k] // topic, partition and offset
-			}
-		}
-	}
+	p.forget(rs, errs)
+	p.Again(ctx, rs, errs, func(err error) bool { return errors.Is(err, kerr.UnknownTopicID) })
 	for i, err := range errs {
 		errs[i] = failure.Classify(err)
 	}
 	return errs
+}
+
+// Again sends once more the records with certain errors, and replaces the errors.
+func (p *Producer) Again(ctx context.Context, rs []*kgo.Record, errs []error, which func(error) bool) {
+	var more []*kgo.Record
+	var of []int
+	for i, err := range errs {
+		if which(err) {
+			r := *rs[i]
+			r.Offset, r.LeaderEpoch = 0, 0
+			more, of = append(more, &r), append(of, i)
+		}
+	}
+	if len(more) == 0 {
+		return
+	}
+	for k, err := range p.ProduceOnce(ctx, more) {
+		if errs[of[k]] = failure.Classify(err); err == nil {
+			*rs[of[k]] = *more[k] // topic, partition and offset
+		}
+	}
 }
 
 // forget makes the client look up again the topics that it did not find, or not with the id that it knows.
