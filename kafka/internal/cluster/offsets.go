@@ -43,6 +43,14 @@ func (c *Cluster) Offsets(ctx context.Context, at Position, topics ...string) (k
 	return got, err
 }
 
+// Bounds looks up where the logs of a topic start, and another position.
+func (c *Cluster) Bounds(ctx context.Context, end Position, topic string) (starts, ends kadm.ListedOffsets, err error) {
+	if starts, err = c.Offsets(ctx, Start, topic); err == nil {
+		ends, err = c.Offsets(ctx, end, topic)
+	}
+	return starts, ends, err
+}
+
 // EachOffset is Offsets whose answer has the error of each partition. A missing topic has no partitions.
 func (c *Cluster) EachOffset(ctx context.Context, at Position, topics ...string) (got kadm.ListedOffsets, err error) {
 	if len(topics) == 0 { // the client would take no topic for all topics

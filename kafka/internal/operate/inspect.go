@@ -20,26 +20,17 @@ import (
 
 // Inspect is driver.Inspector.Inspect, as kafka.Backend describes it.
 func Inspect(ctx context.Context, n *Namespace, ch driver.Channel) (driver.Depth, error) {
-	if err := n.Channels.Legal(ch); err != nil {
-		return driver.Depth{}, err
-	}
 	if ch.Queue == "" {
 		return driver.Depth{}, failure.Permanent("channel %s: an exchange has no group: inspect its channels", ch)
 	}
-	name := n.Channels.TopicOf(ch)
-	own, err := n.Cluster.Find(ctx, name)
+	own, err := n.find(ctx, ch)
 	if err != nil {
 		return driver.Depth{}, err
 	}
 	d := driver.Depth{Oldest: -1}
 	uses := n.Channels.Uses(ch)
-	group := n.Channels.Group(ch)
 	l := lag{n.Cluster}
-	ask := l.Committed
-	if uses.Share {
-		ask = l.Shared
-	}
-	committed, err := ask(ctx, group)
+	committed, err := n.committed(ctx, ch)
 	if err != nil {
 		return d, err
 	}
@@ -107,11 +98,7 @@ func (p *partitionLag) begins(from int64) {
 func (l lag) behind(
 	ctx context.Context, t cluster.Topic, committed kadm.OffsetResponses,
 ) (all []partitionLag, err error) {
-	starts, err := l.Offsets(ctx, cluster.Start, t.Name)
-	if err != nil {
-		return nil, err
-	}
-	ends, err := l.Offsets(ctx, cluster.Stable, t.Name)
+	starts, ends, err := l.Bounds(ctx, cluster.Stable, t.Name)
 	if err != nil {
 		return nil, err
 	}

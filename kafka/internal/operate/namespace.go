@@ -28,6 +28,22 @@ type Namespace struct {
 	Deliver func(ch driver.Channel, r *kgo.Record, d *driver.Delivery)
 }
 
+// find looks up the topic of a channel, which is legal.
+func (n *Namespace) find(ctx context.Context, ch driver.Channel) (cluster.Topic, error) {
+	if err := n.Channels.Legal(ch); err != nil {
+		return cluster.Topic{}, err
+	}
+	return n.Cluster.Find(ctx, n.Channels.TopicOf(ch))
+}
+
+// committed is how far the group of a channel has come.
+func (n *Namespace) committed(ctx context.Context, ch driver.Channel) (kadm.OffsetResponses, error) {
+	if n.Channels.Uses(ch).Share {
+		return n.Cluster.Shared(ctx, n.Channels.Group(ch))
+	}
+	return n.Cluster.Committed(ctx, n.Channels.Group(ch))
+}
+
 // idle returns an error if a group has members, with what they would do.
 func (n *Namespace) idle(ctx context.Context, ch driver.Channel, group, do string) error {
 	members, err := n.Cluster.Members(ctx, group)

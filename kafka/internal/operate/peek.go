@@ -32,9 +32,7 @@ func Peek(ctx context.Context, n *Namespace, ch driver.Channel, from driver.Peek
 	if err != nil {
 		return nil, err
 	}
-	p := &peek{
-		n: n, channel: ch, topic: t, from: from, most: max(most, 0),
-	}
+	p := &peek{n: n, channel: ch, topic: t, from: from, most: max(most, 0)}
 	if err := p.measure(ctx); err != nil {
 		return nil, err
 	}
@@ -74,11 +72,7 @@ type sight struct {
 // measure finds out where the records are that the look may return.
 func (p *peek) measure(ctx context.Context) error {
 	name := p.topic.Name
-	starts, err := p.n.Cluster.Offsets(ctx, cluster.Start, name)
-	if err != nil {
-		return err
-	}
-	ends, err := p.n.Cluster.Offsets(ctx, cluster.Stable, name)
+	starts, ends, err := p.n.Cluster.Bounds(ctx, cluster.Stable, name)
 	if err != nil {
 		return err
 	}
@@ -88,11 +82,7 @@ func (p *peek) measure(ctx context.Context) error {
 			return err
 		}
 	}
-	committed := p.n.Cluster.Committed
-	if p.n.Channels.Uses(p.channel).Share {
-		committed = p.n.Cluster.Shared
-	}
-	done, err := committed(ctx, p.n.Channels.Group(p.channel))
+	done, err := p.n.committed(ctx, p.channel)
 	if err != nil {
 		return err
 	}

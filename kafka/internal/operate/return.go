@@ -17,9 +17,6 @@ import (
 
 // Return is driver.Operations.Return, as kafka.Backend describes it.
 func Return(ctx context.Context, n *Namespace, dead driver.Channel, alone bool) (driver.Home, error) {
-	if err := n.Channels.Open(); err != nil {
-		return driver.Home{}, err
-	}
 	home := dead
 	home.DeadLetter = false
 	if err := n.Channels.Legal(home); err != nil {

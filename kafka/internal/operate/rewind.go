@@ -17,13 +17,10 @@ import (
 func Rewind(ctx context.Context, n *Namespace, ch driver.Channel, to driver.Position, dry bool) (
 	[]driver.PartitionRewind, error,
 ) {
-	if err := n.Channels.Legal(ch); err != nil {
-		return nil, err
-	}
 	if ch.Queue == "" {
 		return nil, failure.Permanent("channel %s: an exchange has no group: rewind one of its channels", ch)
 	}
-	t, err := n.Cluster.Find(ctx, n.Channels.TopicOf(ch))
+	t, err := n.find(ctx, ch)
 	if err != nil {
 		return nil, err
 	}
@@ -52,11 +49,7 @@ type Change struct {
 
 // Plan returns where the group goes on, by partition.
 func (r *Change) Plan(ctx context.Context, to driver.Position) ([]driver.PartitionRewind, error) {
-	starts, err := r.Offsets(ctx, cluster.Start, r.Topic.Name)
-	if err != nil {
-		return nil, err
-	}
-	ends, err := r.Offsets(ctx, cluster.End, r.Topic.Name)
+	starts, ends, err := r.Bounds(ctx, cluster.End, r.Topic.Name)
 	if err != nil {
 		return nil, err
 	}

@@ -30,10 +30,7 @@ type topicRecord struct {
 
 // Snapshot is driver.Operations.Snapshot, as kafka.Backend describes it.
 func Snapshot(ctx context.Context, n *Namespace, ch driver.Channel) (s driver.Snapshot, err error) {
-	if err := n.Channels.Legal(ch); err != nil {
-		return s, err
-	}
-	own, err := n.Cluster.Find(ctx, n.Channels.TopicOf(ch))
+	own, err := n.find(ctx, ch)
 	if err != nil {
 		return s, err
 	}
