@@ -64,54 +64,41 @@ const (
 	mechanismAWS    = "AWS_MSK_IAM"
 )
 
-// check returns an error for credentials that the mechanism does not use, or lacks.
-func (s *SASL) check() error {
-	byPassword, byToken, byKeys := false, false, false
+// mechanism is that of franz-go. It returns an error for credentials that the mechanism does not use, or lacks.
+func (s *SASL) mechanism() (m sasl.Mechanism, err error) {
+	byToken, byKeys := s.Mechanism == mechanismBearer, s.Mechanism == mechanismAWS
 	switch s.Mechanism {
-	case mechanismPlain, mechanism256, mechanism512:
-		byPassword = true
-	case mechanismBearer:
-		byToken = true
+	case mechanismPlain:
+		m = plain.Auth{User: s.User, Pass: s.Password}.AsMechanism()
+	case mechanism256:
+		m = scram.Auth{User: s.User, Pass: s.Password}.AsSha256Mechanism()
+	case mechanism512:
+		m = scram.Auth{User: s.User, Pass: s.Password}.AsSha512Mechanism()
 	case mechanismAWS:
-		byKeys = true
+		m = mskIAM(s.Credentials)
+	case mechanismBearer:
+		m = bearer{oauth.Oauth(func(ctx context.Context) (oauth.Auth, error) {
+			token, err := s.Token(ctx)
+			return oauth.Auth{Token: token}, err
+		})}
 	default:
-		return fmt.Errorf("kafka: SASL.Mechanism is %q: use PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER or "+
+		return nil, fmt.Errorf("kafka: SASL.Mechanism is %q: use PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER or "+
 			"AWS_MSK_IAM", s.Mechanism)
 	}
 	switch {
-	case byPassword && s.User == "":
-		return fmt.Errorf("kafka: SASL.Mechanism is %s, but SASL.User is empty: set it, and SASL.Password", s.Mechanism)
+	case !byToken && !byKeys && s.User == "":
+		err = fmt.Errorf("kafka: SASL.Mechanism is %s, but SASL.User is empty: set it, and SASL.Password", s.Mechanism)
 	case byToken && s.Token == nil:
-		return fmt.Errorf("kafka: SASL.Mechanism is OAUTHBEARER, but SASL.Token is nil: set it to a function that " +
+		err = fmt.Errorf("kafka: SASL.Mechanism is OAUTHBEARER, but SASL.Token is nil: set it to a function that " +
 			"returns the token")
 	case !byToken && s.Token != nil:
-		return fmt.Errorf("kafka: SASL.Token has no effect with SASL.Mechanism %s: leave it out, or use OAUTHBEARER",
+		err = fmt.Errorf("kafka: SASL.Token has no effect with SASL.Mechanism %s: leave it out, or use OAUTHBEARER",
 			s.Mechanism)
 	case !byKeys && s.Credentials != nil:
-		return fmt.Errorf("kafka: SASL.Credentials has no effect with SASL.Mechanism %s: leave it out, or use AWS_MSK_IAM",
+		err = fmt.Errorf("kafka: SASL.Credentials has no effect with SASL.Mechanism %s: leave it out, or use AWS_MSK_IAM",
 			s.Mechanism)
 	}
-	return nil
-}
-
-func (s *SASL) mechanism() (sasl.Mechanism, error) {
-	if err := s.check(); err != nil {
-		return nil, err
-	}
-	switch s.Mechanism {
-	case mechanismPlain:
-		return plain.Auth{User: s.User, Pass: s.Password}.AsMechanism(), nil
-	case mechanism256:
-		return scram.Auth{User: s.User, Pass: s.Password}.AsSha256Mechanism(), nil
-	case mechanism512:
-		return scram.Auth{User: s.User, Pass: s.Password}.AsSha512Mechanism(), nil
-	case mechanismAWS:
-		return mskIAM(s.Credentials), nil
-	}
-	return bearer{oauth.Oauth(func(ctx context.Context) (oauth.Auth, error) {
-		token, err := s.Token(ctx)
-		return oauth.Auth{Token: token}, err
-	})}, nil
+	return m, err
 }
 
 // bearer is the mechanism OAUTHBEARER with a clear error for a refused token: brokers answer it with a challenge, which
