@@ -112,10 +112,3 @@ func TestTransactionsOfChannelsOfOneGroup(t *testing.T) {
 		}
 	}
 }
-
-// subscribeTo is a subscription to a queue, with default options.
-func subscribeTo(t *testing.T, queue string) *subscription {
-	t.Helper()
-	return subscribe(newTestBackend(t, Options{}), driver.Channel{Queue: queue}, driver.ReceiverOptions{}, toHandle,
-		nil)
-}

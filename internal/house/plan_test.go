@@ -54,8 +54,8 @@ var plan = []room{
 	},
 	{path: "kafka/internal/client", others: []string{franz + "/kgo"}},
 	{
-		path: "kafka/internal/cluster",
-		ours: []string{"driver", "internal/backoff", "kafka/internal/client", "kafka/internal/failure"},
+		path:   "kafka/internal/cluster",
+		ours:   []string{"driver", "internal/backoff", "kafka/internal/client", "kafka/internal/failure"},
 		others: []string{franz + "/kgo", franz + "/kadm", franz + "/kerr", franz + "/kmsg"},
 	},
 	{

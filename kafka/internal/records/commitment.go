@@ -27,6 +27,7 @@ func NewCommitment(m *Member, member string, generation int32) *Commitment {
 	}
 }
 
+// Part is what is committed of one partition.
 type Part struct {
 	Epoch    *Epoch
 	Commit   offsets.Commit
@@ -119,7 +120,7 @@ func (c *Commitment) Question(m *Member) *kmsg.OffsetFetchRequest {
 }
 
 // isStored reports whether the broker has this commit. Partitions that were lost since then do not count: their next
-// owner may have committed the same, and their results are dropped in any case. The caller holds ledger.mu.
+// owner may have committed the same, and their results are dropped in any case. The caller holds Ledger.mu.
 func (c *Commitment) isStored(resp *kmsg.OffsetFetchResponse) (stored bool, err error) {
 	for _, g := range resp.Groups {
 		if err := kerr.ErrorForCode(g.ErrorCode); err != nil {

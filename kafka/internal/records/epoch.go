@@ -30,7 +30,7 @@ const (
 )
 
 // Epoch is one assignment of a partition to a member, from assignment to revocation or loss: a driver.Source. Guarded
-// by ledger.mu, except the fields that do not change: Source, Partition, member and stay.
+// by Ledger.mu, except the fields that do not change: Source, Partition, member and stay.
 type Epoch struct {
 	driver.Source
 	wire.Partition

@@ -18,7 +18,7 @@ type Member struct {
 	Group    string
 	Instance *string                 // the id of a static member; nil: the member is dynamic
 	Topics   map[string]kadm.TopicID // their ids when the member joined
-	retired  bool                    // replaced: its callbacks are ignored. Guarded by ledger.mu
+	retired  bool                    // replaced: its callbacks are ignored. Guarded by Ledger.mu
 }
 
 // Name is a topic's name. Newer brokers send only its id.

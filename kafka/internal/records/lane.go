@@ -32,7 +32,7 @@ const (
 )
 
 // lane is the waiting messages of one key. A partition has lanes only while it is strained: while many of its records
-// are in flight behind one that fails or is slow, so that its key may delay the others. Guarded by ledger.mu.
+// are in flight behind one that fails or is slow, so that its key may delay the others. Guarded by Ledger.mu.
 //
 // A long lane is set aside: its messages leave the tracker, and commits record that every record of the key from the
 // first unfinished one on is unfinished (offsets.Tracker.Block). Messages beyond laneMost are forgotten.
@@ -72,7 +72,7 @@ type laneRoom struct {
 	unstrained      int // a partition with more records in flight than this is strained
 }
 
-// lanes are the lanes of one partition. Guarded by ledger.mu.
+// lanes are the lanes of one partition. Guarded by Ledger.mu.
 type lanes struct {
 	tracker   *offsets.Tracker // of the partition
 	ordered   bool             // messages without a key are in order among each other

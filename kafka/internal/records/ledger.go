@@ -37,7 +37,7 @@ type Ledger struct {
 // Signal wakes one goroutine. set may be called while the ledger's lock is held.
 type Signal chan struct{}
 
-func NewSignal() Signal { return make(Signal, 1) }
+func newSignal() Signal { return make(Signal, 1) }
 
 func (s Signal) set() {
 	select {
@@ -46,8 +46,9 @@ func (s Signal) set() {
 	}
 }
 
+// New returns a ledger without epochs.
 func New(r Rules) *Ledger {
-	l := &Ledger{Rules: r, Enough: NewSignal()}
+	l := &Ledger{Rules: r, Enough: newSignal()}
 	l.Epochs = Epochs{
 		l: l, open: map[wire.Partition]*Epoch{}, past: map[wire.Partition]pastEpoch{},
 		places: intake.New[*Epoch](r.Places),
@@ -55,7 +56,7 @@ func New(r Rules) *Ledger {
 	l.lots = lots{rules: &l.Rules}
 	l.lots.Away = r.Moves
 	l.Results = newResults(l)
-	l.Rereads = Rereads{l: l, Soon: NewSignal()}
+	l.Rereads = Rereads{l: l, Soon: newSignal()}
 	return l
 }
 

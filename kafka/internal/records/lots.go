@@ -7,7 +7,7 @@ import (
 )
 
 // lots keeps the order of each key across its retries, if the channel's Retries is RetryPark; otherwise it is empty.
-// Guarded by ledger.mu.
+// Guarded by Ledger.mu.
 type lots struct {
 	rules *Rules
 	parking.Lots[*Message]

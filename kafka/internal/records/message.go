@@ -9,7 +9,7 @@ import (
 	"github.com/godwitmq/godwit/kafka/internal/wire"
 )
 
-// Message is an admitted record. A driver.Handle refers to it. Guarded by ledger.mu.
+// Message is an admitted record. A driver.Handle refers to it. Guarded by Ledger.mu.
 type Message struct {
 	Epoch   *Epoch
 	Record  *kgo.Record // nil once finished
@@ -58,7 +58,7 @@ const (
 	messagesKept = Window
 )
 
-// messages allocates messages and keeps unused ones. Guarded by ledger.mu.
+// messages allocates messages and keeps unused ones. Guarded by Ledger.mu.
 type messages struct {
 	use  uint64 // of the message taken last
 	idle []*Message
@@ -91,7 +91,7 @@ func (ms *messages) put(m *Message) {
 // censusSize is how many records are counted before their keys are judged.
 const censusSize = 1_000
 
-// census counts the records of a channel that have no key. Guarded by ledger.mu.
+// census counts the records of a channel that have no key. Guarded by Ledger.mu.
 type census struct{ records, without int }
 
 // counts counts a record. It returns true once: when enough records are counted, and half of them have no key.

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// timeline is the messages that wait until a time, the earliest first. Guarded by ledger.mu.
+// timeline is the messages that wait until a time, the earliest first. Guarded by Ledger.mu.
 type timeline struct{ all waits }
 
 type wait struct {
