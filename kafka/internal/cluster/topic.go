@@ -66,7 +66,7 @@ func (c *Cluster) FindEverywhere(ctx context.Context, name string) (Topic, error
 func lookUp(ctx context.Context, from kmsg.Requestor, name string) (Topic, error) {
 	all, _, err := request(ctx, from, name)
 	if err != nil {
-		return Topic{}, fmt.Errorf("look up topic %s: %w", name, err)
+		return Topic{}, fmt.Errorf("look up topic %s: %w", name, failure.Classify(err))
 	}
 	switch t, there := all[name]; {
 	case !there, errors.Is(t.Err, kerr.UnknownTopicOrPartition):
@@ -81,7 +81,7 @@ func lookUp(ctx context.Context, from kmsg.Requestor, name string) (Topic, error
 // Topics requests topics, or all of them if there are no names. It also returns the number of brokers.
 func (c *Cluster) Topics(ctx context.Context, names ...string) (all map[string]Topic, brokers int, err error) {
 	if all, brokers, err = request(ctx, c.Client, names...); err != nil {
-		err = fmt.Errorf("look up topics: %w", err)
+		err = fmt.Errorf("look up topics: %w", failure.Classify(err))
 	}
 	return all, brokers, err
 }
@@ -95,7 +95,7 @@ func request(ctx context.Context, from kmsg.Requestor, names ...string) (all map
 	}
 	resp, err := req.RequestWith(ctx, from)
 	if err != nil {
-		return nil, 0, failure.Classify(err)
+		return nil, 0, err
 	}
 	all = map[string]Topic{}
 	for _, got := range resp.Topics {
