@@ -144,7 +144,7 @@ func (r *request) filter(text string) (*filter.Filter, error) {
 	for _, name := range f.Headers {
 		if r.c.o.Mask.header(name, "") == hidden {
 			return nil, forbidden(fmt.Sprintf("the header %s is hidden here, so filters cannot look at it",
-				plain(name, 80)))
+				chart.Plain(name, 80)))
 		}
 	}
 	return f, nil

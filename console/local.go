@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"slices"
 	"time"
+
+	"github.com/godwitmq/godwit/console/internal/chart"
 )
 
 // localBar is the bar of local mode.
@@ -29,7 +31,7 @@ func localAction(r *request) (string, error) {
 	if l == nil {
 		return "", &problem{
 			status: http.StatusNotFound, title: "There is no embedded server",
-			err: fmt.Errorf("this console looks at a service that cannot do %q", plain(r.PathValue("what"), 40)),
+			err: fmt.Errorf("this console looks at a service that cannot do %q", chart.Plain(r.PathValue("what"), 40)),
 		}
 	}
 	switch what := r.PathValue("what"); what {
@@ -53,7 +55,7 @@ func localAction(r *request) (string, error) {
 	case "fault":
 		fault := r.PostFormValue("fault")
 		if fault != "" && !slices.Contains(l.Faults(), fault) {
-			return "", bad(fmt.Sprintf("there is no fault %q", plain(fault, 60)))
+			return "", bad(fmt.Sprintf("there is no fault %q", chart.Plain(fault, 60)))
 		}
 		return back, r.c.change(r, "inject a fault", "", fault, func() error { return l.Inject(fault) })
 	case "reset":
@@ -65,6 +67,6 @@ func localAction(r *request) (string, error) {
 			return nil
 		})
 	default:
-		return "", bad(fmt.Sprintf("there is no action %q: use send, advance, fault or reset", plain(what, 40)))
+		return "", bad(fmt.Sprintf("there is no action %q: use send, advance, fault or reset", chart.Plain(what, 40)))
 	}
 }

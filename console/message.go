@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/godwitmq/godwit/console/internal/chart"
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/ops"
 )
@@ -166,7 +167,7 @@ func entryOf(r *request, name, id string) (*ops.Entry, error) {
 		status: http.StatusNotFound, title: "The message is not there any more",
 		href: r.c.url("channel", name, "messages"),
 		link: "Messages of " + name, err: fmt.Errorf("no message %s is in %s: it was handled, requeued or deleted meanwhile",
-			plain(id, 120), name),
+			chart.Plain(id, 120), name),
 	}
 	if peek := driver.OperationsOf(r.c.b).Peek; peek != nil {
 		page, err := peek(r.Context(), info.Channel, driver.PeekFrom{ID: id}, 1)

@@ -116,11 +116,11 @@ func nowPage(r *request) (*view, error) {
 	by := orders()
 	n := slices.IndexFunc(by, func(o order) bool { return o.Key == d.Sort })
 	if n < 0 {
-		return nil, bad(fmt.Sprintf("there is no order %q", plain(d.Sort, 40)))
+		return nil, bad(fmt.Sprintf("there is no order %q", chart.Plain(d.Sort, 40)))
 	}
 	page, err := strconv.Atoi(cmp.Or(r.FormValue("page"), "1"))
 	if err != nil || page < 1 {
-		return nil, bad(fmt.Sprintf("page %q is no number from 1 on", plain(r.FormValue("page"), 40)))
+		return nil, bad(fmt.Sprintf("page %q is no number from 1 on", chart.Plain(r.FormValue("page"), 40)))
 	}
 	for _, o := range by {
 		d.Sorts = append(d.Sorts, heading{o.Name, r.with("sort", o.Key), o.Key == d.Sort, o.Number})
@@ -251,7 +251,7 @@ func newRow(c *Console, w *ops.Watched) row {
 	}
 	if w.Err != nil {
 		one.Waiting, one.InFlight, one.Delayed = -1, -1, -1
-		is(critical, "it could not be looked at: %s", plain(w.Err.Error(), 200))
+		is(critical, "it could not be looked at: %s", chart.Plain(w.Err.Error(), 200))
 	}
 	if one.over > 1 {
 		one.Bad = true

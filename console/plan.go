@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/godwitmq/godwit/console/internal/chart"
 	"github.com/godwitmq/godwit/console/internal/filter"
 	"github.com/godwitmq/godwit/console/internal/runs"
 	"github.com/godwitmq/godwit/driver"
@@ -71,7 +72,7 @@ func (r *request) wish() (*wish, error) {
 		return w, nil
 	default:
 		return nil, bad(fmt.Sprintf("there is no action %q: use requeue, discard, export or purge",
-			plain(w.kind, 40)))
+			chart.Plain(w.kind, 40)))
 	}
 	var err error
 	if w.filter, err = r.filter(r.PostFormValue("filter")); err != nil {
@@ -111,7 +112,7 @@ func number(text string) (float64, error) {
 	}
 	n, err := strconv.ParseFloat(text, 64)
 	if err != nil || n < 0 || n > 1e9 {
-		return 0, fmt.Errorf("%q is no number from 0 on", plain(text, 40))
+		return 0, fmt.Errorf("%q is no number from 0 on", chart.Plain(text, 40))
 	}
 	return n, nil
 }
@@ -240,8 +241,8 @@ func requeued(r *ops.RequeueResult, dry bool) runs.Progress {
 		p.Notes = append(p.Notes, plural(n, "message")+" may be in "+r.To+" twice; the journal names them.")
 	}
 	if s := r.Sample; s != nil && dry {
-		p.Notes = append(p.Notes, "Before: "+plain(string(s.Before[:min(len(s.Before), cutTo)]), glimpseMost),
-			"After: "+plain(string(s.After[:min(len(s.After), cutTo)]), glimpseMost))
+		p.Notes = append(p.Notes, "Before: "+chart.Plain(string(s.Before[:min(len(s.Before), cutTo)]), glimpseMost),
+			"After: "+chart.Plain(string(s.After[:min(len(s.After), cutTo)]), glimpseMost))
 	}
 	return p
 }

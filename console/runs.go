@@ -8,6 +8,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/godwitmq/godwit/console/internal/chart"
 	"github.com/godwitmq/godwit/console/internal/runs"
 )
 
@@ -132,7 +133,7 @@ func startAction(r *request) (string, error) {
 			status: http.StatusBadRequest, title: "Not confirmed", href: r.c.url("runs", id),
 			link: "Back to the plan",
 			err: fmt.Errorf("write the name of the channel, %s, to confirm: %q is another text", run.Channel,
-				plain(name, 80)),
+				chart.Plain(name, 80)),
 		}
 	}
 	_, err = r.c.runs.Start(id, r.name)

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/godwitmq/godwit/console/internal/chart"
 	"github.com/godwitmq/godwit/console/internal/filter"
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/ops"
@@ -266,7 +267,7 @@ func (r *reading) see(ctx context.Context, e *ops.Entry) {
 	}
 	r.scan.Matched++
 	f := found{
-		ID: e.ID, Group: e.Group(), Kind: e.Kind(), Type: e.Type, Error: plain(e.Reason(), glimpseMost),
+		ID: e.ID, Group: e.Group(), Kind: e.Kind(), Type: e.Type, Error: chart.Plain(e.Reason(), glimpseMost),
 		OrderKey: e.OrderKey, RoutingKey: e.RoutingKey, Sent: e.SentAt, Died: e.Died(), Attempts: e.Attempts(),
 		Size: max(e.Size, int64(len(e.Delivery.Body))), Stored: e.Opener != nil,
 	}
@@ -275,7 +276,7 @@ func (r *reading) see(ctx context.Context, e *ops.Entry) {
 		return
 	}
 	if !f.Stored {
-		f.Glimpse = plain(glimpse(r.mask, e.Delivery.Body), glimpseMost)
+		f.Glimpse = chart.Plain(glimpse(r.mask, e.Delivery.Body), glimpseMost)
 	}
 	if r.want.receive && f.Size <= showMost {
 		one := *e

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 	"unicode"
+
+	"github.com/godwitmq/godwit/console/internal/chart"
 )
 
 // newPages reads the templates.
@@ -18,7 +20,7 @@ func newPages(c *Console) (*template.Template, error) {
 		return nil, err
 	}
 	return template.New("").Funcs(template.FuncMap{
-		"url": c.url, "count": count, "rate": rate, "span": span, "size": size, "plain": plain, "stamp": stamp,
+		"url": c.url, "count": count, "rate": rate, "span": span, "size": size, "plain": chart.Plain, "stamp": stamp,
 		"clock": clock, "plural": plural, "percent": percent, "title": title, "age": age, "dollars": dollars,
 		"took":     took,
 		"count64":  func(n int) string { return count(int64(n)) },
@@ -148,28 +150,6 @@ func title(s string) string {
 		return string(unicode.ToUpper(r)) + s[i+len(string(r)):]
 	}
 	return s
-}
-
-// plain is a text from anybody in one line: without control characters, and without marks that change the direction of
-// the text around them. The template escapes it.
-func plain(s string, most int) string {
-	var b strings.Builder
-	n := 0
-	for _, r := range s {
-		if n++; n > most {
-			b.WriteRune('…')
-			break
-		}
-		switch {
-		case unicode.IsSpace(r):
-			b.WriteByte(' ')
-		case unicode.IsControl(r), unicode.Is(unicode.Bidi_Control, r):
-			b.WriteRune(unicode.ReplacementChar)
-		default:
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
 }
 
 // dollars is an amount of money.

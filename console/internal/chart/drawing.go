@@ -70,7 +70,7 @@ func (d *drawing) raw(s string) *drawing {
 }
 
 // escaped writes a text, which may come from anybody.
-func (d *drawing) escaped(s string) *drawing { return d.raw(html.EscapeString(clean(s))) }
+func (d *drawing) escaped(s string) *drawing { return d.raw(html.EscapeString(Plain(s, longest))) }
 
 func (d *drawing) title(s string) { d.raw("<title>").escaped(s).raw("</title>") }
 
@@ -144,7 +144,7 @@ func (d *drawing) text(class string, x, y float64, where, s string) {
 // label writes a text that is cut to a width. What is cut has the whole text as its tooltip.
 func (d *drawing) label(x, y, w float64, where, s string) {
 	short := fit(s, w)
-	if short == clean(s) {
+	if short == Plain(s, longest) {
 		d.text("c-text", x, y, where, short)
 		return
 	}
@@ -168,7 +168,7 @@ func local(href string) bool {
 		return false
 	}
 	u, err := url.Parse(href)
-	return err == nil && u.Scheme == "" && u.Host == "" && clean(href) == href
+	return err == nil && u.Scheme == "" && u.Host == "" && Plain(href, longest) == href
 }
 
 // A path is the value of the attribute d.

@@ -15,13 +15,13 @@ const (
 	wideLetter = 11
 )
 
-// clean replaces what a text must not have in a page: control characters, those that turn the direction of writing, and
-// what XML has not.
-func clean(s string) string {
+// Plain is a text from anybody in one line of at most so many characters: without control characters, without marks
+// that change the direction of the text around them, and without what XML has not. The page escapes it.
+func Plain(s string, most int) string {
 	var b strings.Builder
 	n := 0
 	for _, r := range s {
-		if n++; n > longest {
+		if n++; n > most {
 			b.WriteRune('…')
 			break
 		}
@@ -54,7 +54,7 @@ func advance(r rune) float64 {
 
 // fit cuts the middle out of a text that is wider than w: names of channels and errors differ at both ends.
 func fit(s string, w float64) string {
-	s = clean(s)
+	s = Plain(s, longest)
 	if extent(s) <= w {
 		return s
 	}
