@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/godwitmq/godwit/driver"
@@ -99,4 +101,92 @@ func (e *Entry) cause(exact bool) cause {
 func (c cause) id() string {
 	sum := sha256.Sum256([]byte(c.kind + "\x00" + c.messageType + "\x00" + c.text))
 	return hex.EncodeToString(sum[:4])
+}
+
+// Selection selects messages. Every condition that is set must hold. The zero value selects all.
+type Selection struct {
+	// Kinds selects dead letters by the kind of their death, such as exhausted or payload-missing. Set it to treat some
+	// failures only.
+	Kinds []string
+	// Group selects dead letters of one group, by its ID. Set it to treat what [Groups] has shown. "": all.
+	Group string
+	// Error selects dead letters whose error contains the text. Set it when the cause of one error has been removed.
+	Error string
+	// Headers selects messages that have each of the headers with its value. Set it to find those of one tenant, say.
+	Headers []driver.Header
+	// OlderThan selects messages that were sent at least so long ago. Set it to leave fresh ones to their consumer.
+	OlderThan time.Duration
+	// NewerThan selects messages that were sent at most so long ago. Set it to the time since a faulty release, say.
+	NewerThan time.Duration
+	// DiedFrom and DiedTo select dead letters by the time of their last death, or, where that is unknown, by the time
+	// at which they were sent: at or after DiedFrom, and before DiedTo. Set them to a block of time that a chart has
+	// shown. Zero: no bound.
+	DiedFrom, DiedTo time.Time
+	// IDs selects messages by their IDs. Set it to treat single messages. Empty: all.
+	IDs []string
+	// MinAttempts selects messages that handlers have started at least so often. Set it to find those that keep
+	// failing.
+	MinAttempts int
+	// Body selects messages by their bodies. Set it to look into them; the bodies of large messages are then read from
+	// their store.
+	Body func(body []byte) (bool, error)
+}
+
+// IsZero reports whether every message is selected.
+func (s *Selection) IsZero() bool {
+	return len(s.Kinds) == 0 && s.Group == "" && s.Error == "" && len(s.Headers) == 0 && s.OlderThan == 0 &&
+		s.NewerThan == 0 && s.DiedFrom.IsZero() && s.DiedTo.IsZero() && len(s.IDs) == 0 && s.MinAttempts == 0 &&
+		s.Body == nil
+}
+
+// check returns an error for a condition that cannot hold.
+func (s *Selection) check() error {
+	switch {
+	case s.OlderThan < 0 || s.NewerThan < 0 || s.MinAttempts < 0:
+		return fmt.Errorf("ops: Selection has OlderThan %v, NewerThan %v and MinAttempts %d: none can be negative",
+			s.OlderThan, s.NewerThan, s.MinAttempts)
+	case s.NewerThan > 0 && s.NewerThan < s.OlderThan:
+		return fmt.Errorf("ops: Selection has OlderThan %v and NewerThan %v: no message is both", s.OlderThan,
+			s.NewerThan)
+	case !s.DiedTo.IsZero() && !s.DiedFrom.Before(s.DiedTo):
+		return fmt.Errorf("ops: Selection has DiedFrom %v and DiedTo %v: no message is both", s.DiedFrom, s.DiedTo)
+	}
+	return nil
+}
+
+// Selects reports whether a message is selected. Ages are counted until now. The error is about this message.
+func (s *Selection) Selects(ctx context.Context, e *Entry, now time.Time) (bool, error) {
+	age, died := now.Sub(e.SentAt), e.Died()
+	switch {
+	case len(s.IDs) > 0 && !slices.Contains(s.IDs, e.ID),
+		died.Before(s.DiedFrom),
+		!s.DiedTo.IsZero() && !died.Before(s.DiedTo):
+		return false, nil
+	}
+	switch {
+	case len(s.Kinds) > 0 && !slices.Contains(s.Kinds, e.Kind()),
+		s.Group != "" && e.Group() != s.Group,
+		s.Error != "" && !strings.Contains(e.Reason(), s.Error),
+		s.OlderThan > 0 && age < s.OlderThan,
+		s.NewerThan > 0 && age > s.NewerThan,
+		int(e.Attempts()) < s.MinAttempts:
+		return false, nil
+	}
+	for _, h := range s.Headers {
+		if !slices.Contains(e.Header, h) {
+			return false, nil
+		}
+	}
+	if s.Body == nil {
+		return true, nil
+	}
+	body, err := e.Content(ctx)
+	if err != nil {
+		return false, err
+	}
+	ok, err := s.Body(body)
+	if err != nil {
+		return false, fmt.Errorf("message %s: %w", e.ID, err)
+	}
+	return ok, nil
 }

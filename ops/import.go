@@ -9,6 +9,7 @@ import (
 	"io"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/ops/internal/calling"
 )
 
 // ImportOptions are the options of Import. The zero value imports all lines.
@@ -61,7 +62,7 @@ func Import(ctx context.Context, b driver.Backend, channel string, from io.Reade
 		return im.result, errors.Join(errors.New("ops: this backend cannot send raw messages: its senders are no "+
 			"driver.Forwarders"), s.Close(ctx))
 	}
-	im.ordered, im.rate.perSecond = found.Channel.Ordered, im.o.PerSecond
+	im.ordered, im.rate.PerSecond = found.Channel.Ordered, im.o.PerSecond
 	err = im.run(ctx, from)
 	if err != nil {
 		err = fmt.Errorf("ops: import to %s: %w; the lines before line %d were sent", channel, err, im.result.Next)
@@ -74,7 +75,7 @@ type imports struct {
 	o       ImportOptions
 	to      driver.Forwarder
 	ordered bool
-	rate    rate
+	rate    calling.Rate
 	result  ImportResult
 
 	batch   []driver.Prepared
@@ -151,7 +152,7 @@ func (im *imports) full(p driver.Prepared) bool {
 func (im *imports) flush(ctx context.Context) error {
 	var refused []error
 	for len(im.batch) > 0 && !im.o.Dry {
-		n, err := im.rate.take(ctx, len(im.batch))
+		n, err := im.rate.Take(ctx, len(im.batch))
 		if err != nil {
 			return err
 		}
@@ -183,14 +184,14 @@ func (im *imports) sent() {
 
 // send sends messages, and repeats what fails for the moment. errs are the errors of those that were refused, by index.
 func (im *imports) send(ctx context.Context, batch []driver.Prepared) (errs map[int]error, err error) {
-	sent := patiently(ctx, batch, im.to.Send)
-	if sent.whole != nil {
-		return sent.errs, errors.Join(sent.whole, ctx.Err())
+	sent := calling.Patiently(ctx, batch, im.to.Send)
+	if sent.Whole != nil {
+		return sent.Errs, errors.Join(sent.Whole, ctx.Err())
 	}
 	for i := range batch {
-		if err := sent.errs[i]; driver.ClassOf(err).Passing() {
-			return sent.errs, errors.Join(err, ctx.Err())
+		if err := sent.Errs[i]; driver.ClassOf(err).Passing() {
+			return sent.Errs, errors.Join(err, ctx.Err())
 		}
 	}
-	return sent.errs, nil
+	return sent.Errs, nil
 }

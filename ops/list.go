@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"strings"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/internal/nearname"
+	"github.com/godwitmq/godwit/ops/internal/calling"
 )
 
 // ListOptions are the options of List. The zero value is usable.
@@ -69,7 +72,7 @@ func look(ctx context.Context, b driver.Backend, all []Listed) []Listed {
 	if !ok {
 		return all
 	}
-	inParallel(len(all), func(i int) {
+	calling.InParallel(len(all), func(i int) {
 		if l := &all[i]; l.Channel.Queue != "" {
 			l.Depth, l.Err = in.Inspect(ctx, l.Channel)
 		}
@@ -81,4 +84,50 @@ func look(ctx context.Context, b driver.Backend, all []Listed) []Listed {
 		}
 	}
 	return there
+}
+
+// Find looks up a channel by its name, such as orders, wishlist_events.audit_log or orders@dlq. So an operator need not
+// know whether it is ordered. The error for a channel that does not exist is of class NotFound, and names similar ones.
+func Find(ctx context.Context, b driver.Backend, name string) (driver.ChannelInfo, error) {
+	all, err := catalog(ctx, b)
+	if err != nil {
+		return driver.ChannelInfo{}, fmt.Errorf("ops: look up channel %s: %w", name, err)
+	}
+	var found []driver.ChannelInfo
+	names := make([]string, len(all))
+	for i, one := range all {
+		if names[i] = one.Channel.String(); names[i] == name {
+			found = append(found, one)
+		}
+	}
+	switch len(found) {
+	case 1:
+		return found[0], nil
+	case 0:
+		return driver.ChannelInfo{}, missing(name, names)
+	}
+	return driver.ChannelInfo{}, fmt.Errorf("ops: there are %d channels %s, one ordered and one not (%s and %s): delete "+
+		"the one that nothing uses", len(found), name, found[0].Address, found[1].Address)
+}
+
+// NoChannelError is the error for a name that no channel has. Its class is NotFound.
+type NoChannelError struct {
+	Name string
+	hint string
+}
+
+func (e *NoChannelError) Error() string {
+	return fmt.Sprintf("ops: channel %s does not exist: %s", e.Name, e.hint)
+}
+
+// missing is the error for a channel that does not exist, beside all that do.
+func missing(name string, all []string) error {
+	hint := fmt.Sprintf("there are %d others: godwit ls lists them", len(all))
+	if len(all) == 0 {
+		hint = "there are no channels: check the namespace, and the region or the brokers"
+	}
+	if near := nearname.Near(name, all); len(near) > 0 {
+		hint = "perhaps " + strings.Join(near, " or ")
+	}
+	return &driver.Error{Class: driver.NotFound, Err: &NoChannelError{name, hint}}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/ops/internal/walk"
 )
 
 const (
@@ -94,17 +95,17 @@ func peekAt(ctx context.Context, b driver.Backend, c driver.Channel, from driver
 // receiveAndRelease polls for a moment, and releases everything at once.
 func receiveAndRelease(ctx context.Context, b driver.Backend, c driver.Channel, most int) (es []Entry, err error) {
 	r, err := b.Receiver(ctx, c, driver.ReceiverOptions{
-		Window: most, Concurrency: most, Wait: peekFor, Lease: shortLease,
+		Window: most, Concurrency: most, Wait: peekFor, Lease: walk.ShortLease,
 	})
 	if err != nil {
 		return nil, err
 	}
 	lim := r.Limits()
-	h := newHeld(r)
+	h := walk.NewHeld(r)
 	defer func() {
-		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), releasePatience)
+		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), walk.ReleasePatience)
 		defer cancel()
-		err = errors.Join(err, h.release(ctx, h.giveUp()), r.Close(closing))
+		err = errors.Join(err, h.Release(ctx), r.Close(closing))
 	}()
 	if n := lim.MaxReceives; n > 0 && n < receivesLeft {
 		return nil, fmt.Errorf("the queue moves a message to its dead letters when it was received %d times, and each look "+
@@ -115,7 +116,7 @@ func receiveAndRelease(ctx context.Context, b driver.Backend, c driver.Channel, 
 	defer cancel()
 	for len(es) < most && polling.Err() == nil {
 		ds, err := r.Receive(polling, driver.Ask{Max: min(most-len(es), lim.Batch)}, nil)
-		h.stay(h.take(ds)...)
+		h.Stay(h.Take(ds)...)
 		for i := range ds {
 			e := Entry{Delivery: ds[i]}
 			if raw != nil {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/ops/internal/walk"
 )
 
 const (
@@ -132,7 +133,7 @@ func (r *RequeueResult) TimeLeft() time.Duration {
 // ends after the current batch; the next run goes on. With an error, the result counts what was done before it.
 func Requeue(ctx context.Context, b driver.Backend, channel string, o *RequeueOptions) (*RequeueResult, error) {
 	r := &requeue{
-		result: RequeueResult{From: channel, Windows: 1}, began: time.Now(), moved: lineage{origins: idSet{}},
+		result: RequeueResult{From: channel, Windows: 1}, began: time.Now(), moved: lineage{origins: walk.IDs{}},
 	}
 	if o != nil {
 		r.o = *o

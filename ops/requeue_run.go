@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/ops/internal/calling"
+	"github.com/godwitmq/godwit/ops/internal/walk"
 )
 
 // requeue is one run of Requeue.
@@ -18,7 +20,7 @@ type requeue struct {
 	dest    driver.Channel
 	to      driver.Forwarder
 	began   time.Time
-	walk    *walk
+	walk    *walk.Walk
 	raw     driver.RawReader
 	journal *Journal
 	moved   lineage
@@ -42,22 +44,22 @@ type outgoing struct {
 func (r *requeue) run(ctx context.Context, b driver.Backend) (err error) {
 	defer func() { err = errors.Join(err, r.to.Close(context.WithoutCancel(ctx))) }()
 	r.blocked = map[string]bool{}
-	if r.walk, err = newWalk(ctx, b, r.from, r.o.Hold); err != nil {
+	if r.walk, err = walk.Open(ctx, b, r.from, r.o.Hold); err != nil {
 		return err
 	}
 	var ok bool
-	if r.raw, ok = r.walk.recv.(driver.RawReader); !ok {
+	if r.raw, ok = r.walk.Receiver().(driver.RawReader); !ok {
 		return errors.Join(errors.New("ops: this backend cannot send messages on as they were received: its receivers "+
-			"are no driver.RawReaders"), r.walk.recv.Close(ctx))
+			"are no driver.RawReaders"), r.walk.Receiver().Close(ctx))
 	}
 	if r.o.Journal != "" && !r.o.Dry {
 		if r.journal, err = OpenJournal(r.o.Journal, r.from.String(), r.result.To); err != nil {
-			return errors.Join(err, r.walk.recv.Close(ctx))
+			return errors.Join(err, r.walk.Receiver().Close(ctx))
 		}
 	}
-	w := r.walk
-	w.rate.perSecond, w.visit, w.again, w.late, w.enough = r.o.PerSecond, r.visit, r.finish, r.late, r.enough
-	err = w.run(ctx)
+	err = r.walk.Run(ctx, walk.Plan{
+		PerSecond: r.o.PerSecond, Visit: r.visit, Again: r.finish, Late: r.late, Enough: r.enough,
+	})
 	if ended := r.ended(context.WithoutCancel(ctx)); err == nil {
 		err = ended
 	}
@@ -67,16 +69,19 @@ func (r *requeue) run(ctx context.Context, b driver.Backend) (err error) {
 
 // ended completes the result of a run that has ended, and returns an error if messages were not seen.
 func (r *requeue) ended(ctx context.Context) error {
-	unseen, inFlight, err := r.walk.unseen(ctx)
+	unseen, inFlight, err := r.walk.Unseen(ctx)
 	enough := r.enough()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.count()
 	r.result.Stay.Unlooked = unseen
-	if r.walk.lim.Keeps {
+	if r.walk.Limits().Keeps {
 		inFlight = unseen // a log returns everything, unless another consumer has its partition
 	}
-	e := &UnseenError{Channel: r.from.String(), Messages: inFlight, After: max(leaseFor(inFlight), r.walk.lim.Handover)}
+	e := &UnseenError{
+		Channel: r.from.String(), Messages: inFlight,
+		After: max(walk.LeaseFor(inFlight), r.walk.Limits().Handover),
+	}
 	switch {
 	case err != nil || enough:
 		return err
@@ -94,7 +99,7 @@ func (r *requeue) ended(ctx context.Context) error {
 func (r *requeue) late(d *driver.Delivery) bool {
 	died := d.SentAt
 	if d.Origin != nil {
-		if last := d.Origin.Death.Last; !last.IsZero() && (last.Before(died) || r.walk.lim.Keeps) {
+		if last := d.Origin.Death.Last; !last.IsZero() && (last.Before(died) || r.walk.Limits().Keeps) {
 			died = last
 		}
 	}
@@ -105,7 +110,7 @@ func (r *requeue) late(d *driver.Delivery) bool {
 // was sent by this run.
 type lineage struct {
 	mu      sync.Mutex
-	origins idSet
+	origins walk.IDs
 }
 
 func (l *lineage) add(o *driver.Origin) {
@@ -114,13 +119,13 @@ func (l *lineage) add(o *driver.Origin) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.origins.add(o.ID)
+	l.origins.Add(o.ID)
 }
 
 func (l *lineage) has(ids []string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return slices.ContainsFunc(ids, l.origins.has)
+	return slices.ContainsFunc(ids, l.origins.Has)
 }
 
 // closeJournal deletes the journal if nothing in it matters any more.
@@ -131,7 +136,7 @@ func (r *requeue) closeJournal(err error) error {
 	// The deletions of a log are complete when the receiver is closed, which was without an error. What an earlier run
 	// has noted matters until it was looked at, or nothing is left.
 	done := len(r.journal.Open()) == 0
-	if r.walk.lim.Keeps {
+	if r.walk.Limits().Keeps {
 		done = r.result.Stay.Unlooked == 0 || r.journal.lookedAt()
 	}
 	if err == nil && len(r.result.Doubled) == 0 && done {
@@ -149,10 +154,9 @@ func (r *requeue) enough() bool {
 
 // count updates what the walk counts. The caller holds the lock.
 func (r *requeue) count() {
-	r.walk.mu.Lock()
-	defer r.walk.mu.Unlock()
-	r.result.Looked, r.result.Windows, r.result.Took = r.walk.looked, r.walk.windows, time.Since(r.began)
-	r.result.Stay.Later = r.walk.later
+	c := r.walk.Counts()
+	r.result.Looked, r.result.Windows, r.result.Took = c.Looked, c.Windows, time.Since(r.began)
+	r.result.Stay.Later = c.Later
 }
 
 // progress tells how far the run is. The caller holds the lock, or is alone.
@@ -194,7 +198,7 @@ func (r *requeue) stays(ctx context.Context, p *outgoing) bool {
 	switch {
 	case r.from.Ordered:
 		p.lane = "key " + e.OrderKey
-	case r.walk.lim.Keeps && e.Raw.Key != nil:
+	case r.walk.Limits().Keeps && e.Raw.Key != nil:
 		p.lane = "key " + string(e.Raw.Key)
 	default:
 		ordered = false
@@ -398,24 +402,24 @@ func (r *requeue) sendPatiently(ctx context.Context, round []outgoing) (doubtful
 	for i := range round {
 		batch[i] = round[i].prepared
 	}
-	sent := patiently(ctx, batch, r.to.Send)
+	sent := calling.Patiently(ctx, batch, r.to.Send)
 	for i := range round {
-		twice := round[i].again || sent.unsure[i] && !r.dest.Ordered // an ordered destination removes duplicates
-		if twice && sent.errs[i] == nil {
+		twice := round[i].again || sent.Unsure[i] && !r.dest.Ordered // an ordered destination removes duplicates
+		if twice && sent.Errs[i] == nil {
 			doubtful = append(doubtful, round[i].ID)
 		}
 	}
-	return doubtful, sent.errs
+	return doubtful, sent.Errs
 }
 
 // finish finishes messages at the source that stand in the destination.
 func (r *requeue) finish(ctx context.Context, sent []driver.Delivery) error {
 	done := driver.Settlement{Action: driver.Done, KeepBody: true}
-	return r.walk.finish(ctx, sent, done, func(some []string, err error) error {
+	return r.walk.Finish(ctx, sent, done, func(some []string, err error) error {
 		switch {
 		case err != nil:
 			return fmt.Errorf("delete messages of %s that were sent; the journal knows them: %w", r.from, err)
-		case r.walk.lim.Keeps: // a log reports it with a later commit
+		case r.walk.Limits().Keeps: // a log reports it with a later commit
 			return nil
 		}
 		return r.journal.note(&journalLine{Deleted: some})

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"path"
 	"sync"
 	"time"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/ops/internal/history"
 )
 
 const (
@@ -55,7 +57,7 @@ type Sampler struct {
 	stopped  chan struct{} // closed when the goroutine of the last period has ended
 	view     *View         // nil: none yet
 	changed  chan struct{} // closed when view changes
-	rings    map[driver.Channel]*ring
+	history  *history.History
 }
 
 // View is what a Sampler has seen last. It is not changed any more.
@@ -92,7 +94,7 @@ type Sample struct {
 
 // NewSampler returns a sampler that makes no request before somebody watches.
 func NewSampler(b driver.Backend, o *SamplerOptions) (*Sampler, error) {
-	s := &Sampler{b: b, changed: make(chan struct{}), rings: map[driver.Channel]*ring{}}
+	s := &Sampler{b: b, changed: make(chan struct{}), history: &history.History{}}
 	if o != nil {
 		s.o = *o
 	}
@@ -118,7 +120,8 @@ func NewSampler(b driver.Backend, o *SamplerOptions) (*Sampler, error) {
 		return nil, errors.New("ops: this backend cannot count messages: it is no driver.Inspector")
 	}
 	if s.o.History != "" {
-		if err := s.load(); err != nil {
+		var err error
+		if s.history, err = history.Load(s.o.History); err != nil {
 			return nil, err
 		}
 	}
@@ -154,29 +157,26 @@ func (s *Sampler) Watch(ctx context.Context) iter.Seq[View] {
 // History returns the samples of a channel of the last six hours, oldest first. There are none of times in which nobody
 // has watched.
 func (s *Sampler) History(ch driver.Channel) []Sample {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r := s.rings[ch]
-	if r == nil {
-		return nil
+	var samples []Sample
+	for _, m := range s.history.Of(ch) {
+		samples = append(samples, sampleOf(&m))
 	}
-	samples := r.samples(time.Now().Add(-remembers))
-	if letters := s.rings[deadOf(ch)]; letters != nil && !ch.DeadLetter {
-		joinDead(samples, letters.samples(time.Now().Add(-remembers)))
+	if !ch.DeadLetter {
+		joinDead(samples, s.history.Of(deadOf(ch)))
 	}
 	return samples
 }
 
 // joinDead adds the dead letters of the same rounds. Their times may differ, because a history has seconds.
-func joinDead(samples, letters []Sample) {
+func joinDead(samples []Sample, letters []history.Moment) {
 	for i, j := 0, 0; i < len(samples) && j < len(letters); {
 		switch apart := samples[i].At.Sub(letters[j].At); {
-		case apart > remembersEvery/2:
+		case apart > history.Every/2:
 			j++
-		case apart < -remembersEvery/2:
+		case apart < -history.Every/2:
 			i++
 		default:
-			samples[i].DeadLetters = letters[j].Waiting + letters[j].InFlight + letters[j].Delayed
+			samples[i].DeadLetters = int64(letters[j].Waiting) + int64(letters[j].InFlight) + int64(letters[j].Delayed)
 			i++
 			j++
 		}
@@ -224,10 +224,10 @@ func (s *Sampler) leave() {
 func (s *Sampler) run(ctx context.Context) {
 	r := round{s: s}
 	if s.do.Activity != nil && !s.o.NoRates {
-		r.rates = &rates{activity: s.do.Activity}
+		r.rates = &history.Rates{Activity: s.do.Activity}
 	}
-	file := archive{s: s, last: time.Now()}
-	defer func() { _ = file.keep(true) }() // nobody watches who could be told
+	file := history.Archive{Of: s.history, Path: s.o.History, Last: time.Now()}
+	defer func() { _ = file.Keep(true) }() // nobody watches who could be told
 	var unkept error
 	for ctx.Err() == nil {
 		begun := time.Now()
@@ -237,7 +237,7 @@ func (s *Sampler) run(ctx context.Context) {
 		}
 		view.HistoryErr = unkept
 		s.publish(view)
-		unkept = file.keep(false)
+		unkept = file.Keep(false)
 		timer := time.NewTimer(view.Pace.Interval - time.Since(begun))
 		select {
 		case <-timer.C:
@@ -249,26 +249,201 @@ func (s *Sampler) run(ctx context.Context) {
 
 // publish makes a view the current one, and remembers its samples.
 func (s *Sampler) publish(v *View) {
+	points := map[driver.Channel]history.Point{}
+	for i := range v.Channels {
+		if c := &v.Channels[i]; c.Err == nil {
+			points[c.Channel] = pointOf(&c.Sample)
+		}
+	}
+	s.history.Add(v.At, points)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for i := range v.Channels {
-		c := &v.Channels[i]
-		if c.Err != nil {
-			continue
-		}
-		r := s.rings[c.Channel]
-		if r == nil {
-			r = &ring{}
-			s.rings[c.Channel] = r
-		}
-		r.add(v.At, pointOf(&c.Sample))
-	}
-	for ch, r := range s.rings { // of channels that are gone
-		if v.At.Sub(r.last) > remembers {
-			delete(s.rings, ch)
-		}
-	}
 	s.view = v
 	close(s.changed)
 	s.changed = make(chan struct{})
+}
+
+// round makes the views of a period in which somebody watches. One goroutine uses it.
+type round struct {
+	s        *Sampler
+	rates    *history.Rates // nil: there are none
+	infos    []driver.ChannelInfo
+	listed   time.Time // when the channels were listed
+	counted  time.Time // when the rates were
+	err      error     // of the last list
+	ratesErr error
+}
+
+// look looks at all channels once.
+func (r *round) look(ctx context.Context, now time.Time) *View {
+	ctx, cancel := context.WithTimeout(ctx, roundWithin)
+	defer cancel()
+	pace := r.pace()
+	// An empty list costs one request, and the first channel is waited for.
+	if len(r.infos) == 0 || r.s.o.Fresh || now.Sub(r.listed) >= pace.Catalog {
+		r.list(ctx, now)
+		pace = r.pace()
+	}
+	all := make([]Listed, len(r.infos))
+	for i, info := range r.infos {
+		all[i].ChannelInfo = info
+	}
+	all = look(ctx, r.s.b, all)
+	if r.rates != nil && (r.counted.IsZero() || now.Sub(r.counted) >= pace.Rates) {
+		r.ratesErr = r.rates.Update(ctx, r.channels(), now)
+		r.counted = now
+	}
+	return &View{At: now, Pace: pace, Channels: r.watched(all, now), Err: r.err, RatesErr: r.ratesErr}
+}
+
+// list reads the catalog. If that fails, the channels are those of before.
+func (r *round) list(ctx context.Context, now time.Time) {
+	r.listed = now
+	infos, err := r.s.do.Catalog(ctx)
+	if r.err = err; err != nil {
+		return
+	}
+	r.infos = r.infos[:0:0]
+	for _, info := range infos {
+		if ok, _ := path.Match(r.s.o.Match, info.Channel.String()); ok || r.s.o.Match == "" {
+			r.infos = append(r.infos, info)
+		}
+	}
+}
+
+// pace is the pace for the channels that are known.
+func (r *round) pace() Pace {
+	looks := 0
+	for _, info := range r.infos {
+		if info.Channel.Queue != "" {
+			looks++
+		}
+	}
+	return paceFor(r.s.o.Interval, r.s.o.Requests, len(r.infos), looks, r.rates != nil)
+}
+
+func (r *round) channels() []driver.Channel {
+	cs := make([]driver.Channel, len(r.infos))
+	for i, info := range r.infos {
+		cs[i] = info.Channel
+	}
+	return cs
+}
+
+// watched makes the samples of a view.
+func (r *round) watched(all []Listed, now time.Time) []Watched {
+	dead := map[driver.Channel]int64{}
+	for i := range all {
+		if l := &all[i]; l.Channel.DeadLetter && l.Err == nil {
+			dead[l.Channel] = l.Depth.All()
+		}
+	}
+	ws := make([]Watched, len(all))
+	for i := range all {
+		l, w := &all[i], &ws[i]
+		w.ChannelInfo, w.Err = l.ChannelInfo, l.Err
+		w.Sample = Sample{
+			At: now, Waiting: l.Depth.Waiting, InFlight: l.Depth.InFlight, Delayed: l.Depth.Delayed,
+			Oldest: l.Depth.Oldest, DeadLetters: -1, Sent: -1, Done: -1,
+		}
+		if n, ok := dead[deadOf(l.Channel)]; ok && !l.Channel.DeadLetter {
+			w.DeadLetters = n
+		}
+		if l.Channel.Queue == "" {
+			w.Oldest = -1
+		}
+		if r.rates != nil {
+			w.Sent, w.Done = r.rates.Of(l.Channel)
+			if age, ok := r.rates.Oldest[l.Channel]; ok && w.Oldest < 0 {
+				w.Oldest = age
+			}
+		}
+	}
+	return ws
+}
+
+const (
+	// catalogEvery and ratesEvery are the shortest times between two requests of the catalog, and of the activity.
+	// Services show their changes only after a minute or more.
+	catalogEvery = time.Minute
+	ratesEvery   = time.Minute
+
+	// A look at a channel costs two requests on SQS: for its URL and for its attributes.
+	requestsALook = 2
+	// A catalog costs two requests for each channel, and one for each hundred of them.
+	requestsAnEntry = 2
+	entriesAPage    = 100
+	// A request for the activity answers for 83 queues on AWS: six metrics of each, of five hundred.
+	channelsAnActivity = 83
+)
+
+// Pace is how often a Sampler looks, and what that costs. The requests are estimated as they are on AWS.
+type Pace struct {
+	// Wanted is the interval that was asked for, and Interval the one that the budget allows.
+	Wanted, Interval time.Duration
+	// Catalog is how often the list of channels is read, and Rates how often their activity.
+	Catalog, Rates time.Duration
+	// Requests is how many requests a minute this costs, and Budget how many are allowed.
+	Requests, Budget int
+}
+
+// paceFor divides a budget: at most a quarter of it is for catalogs, an eighth for activity, and the rest for looks.
+func paceFor(wanted time.Duration, budget, channels, looks int, meters bool) Pace {
+	p := Pace{Wanted: wanted, Budget: budget}
+	catalog := requestsAnEntry*channels + channels/entriesAPage + 1
+	p.Catalog = atMost(catalog, float64(budget)/4, catalogEvery)
+	used := aMinute(catalog, p.Catalog)
+	if meters {
+		activity := channels/channelsAnActivity + 1
+		p.Rates = atMost(activity, float64(budget)/8, ratesEvery)
+		used += aMinute(activity, p.Rates)
+	}
+	p.Interval = atMost(requestsALook*looks, float64(budget)-used, wanted)
+	p.Requests = int(used + aMinute(requestsALook*looks, p.Interval) + 0.5)
+	return p
+}
+
+// atMost is the interval at which some requests are at most limit a minute, and at least least.
+func atMost(requests int, limit float64, least time.Duration) time.Duration {
+	needs := time.Duration(float64(requests) / limit * float64(time.Minute))
+	if needs <= least {
+		return least
+	}
+	return (needs + time.Second - 1).Truncate(time.Second)
+}
+
+func aMinute(requests int, every time.Duration) float64 {
+	return float64(requests) * float64(time.Minute) / float64(every)
+}
+
+// pointOf makes a point of a sample.
+func pointOf(s *Sample) history.Point {
+	return history.Point{
+		Waiting: float32(s.Waiting), InFlight: float32(s.InFlight), Delayed: float32(s.Delayed),
+		Oldest: known(s.Oldest.Seconds()), Sent: known(s.Sent), Done: known(s.Done),
+	}
+}
+
+// sampleOf is the inverse of pointOf, without the dead letters.
+func sampleOf(m *history.Moment) Sample {
+	return Sample{
+		At: m.At, Waiting: int64(m.Waiting), InFlight: int64(m.InFlight), Delayed: int64(m.Delayed),
+		DeadLetters: -1, Oldest: time.Duration(orUnknown(m.Oldest) * float64(time.Second)),
+		Sent: orUnknown(m.Sent), Done: orUnknown(m.Done),
+	}
+}
+
+// known stores a negative number as unknown.
+func known(v float64) float32 {
+	if v < 0 {
+		return float32(math.NaN())
+	}
+	return float32(v)
+}
+
+func orUnknown(v float32) float64 {
+	if math.IsNaN(float64(v)) {
+		return -1
+	}
+	return float64(v)
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/internal/backoff"
+	"github.com/godwitmq/godwit/ops/internal/calling"
 )
 
 const (
@@ -117,7 +118,7 @@ func (s *sweeper) tell(ctx context.Context) error {
 		return nil
 	}
 	errs := make([]error, len(s.o.Notifiers))
-	inParallel(len(errs), func(i int) {
+	calling.InParallel(len(errs), func(i int) {
 		if _, err := tell(ctx, s.o.Notifiers[i], n); err != nil {
 			errs[i] = fmt.Errorf("ops: notifier %d was not told of the sweep: %w", i, err)
 		}
@@ -295,7 +296,7 @@ func (s *sweeper) measure(ctx context.Context) error {
 // subscriptions asks for the subscribers of exchanges that are not used, or not known to be. The call wakes them, too.
 func (s *sweeper) subscriptions(ctx context.Context) {
 	s.fed = map[driver.Channel][]string{}
-	inParallel(len(s.facts), func(i int) {
+	calling.InParallel(len(s.facts), func(i int) {
 		f := s.facts[i]
 		if f.info.Channel.Role() != driver.RoleExchange {
 			return
@@ -338,7 +339,7 @@ func (s *sweeper) count(ctx context.Context) error {
 		f.depths = append(f.depths, d)
 	}
 	inspectAll := func(of []*sweepFacts) {
-		inParallel(len(of), func(i int) { inspect(of[i]) })
+		calling.InParallel(len(of), func(i int) { inspect(of[i]) })
 	}
 	inspectAll(once)
 	inspectAll(kept)

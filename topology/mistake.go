@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/godwitmq/godwit/internal/nearname"
 )
 
 // Mistake is something wrong in a declaration.
@@ -76,35 +78,9 @@ func (m *mistakes) err() error {
 
 // suggestion is the words of a hint to the name that is most similar to a wrong one; "": none is similar.
 func suggestion(wrong string, names []string) string {
-	best, at := "", max(2, len(wrong)/3)+1
-	for _, name := range names {
-		if d := distance(strings.ToLower(wrong), name); d < at {
-			best, at = name, d
-		}
-	}
-	if best == "" {
+	near := nearname.Near(wrong, names)
+	if len(near) == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" (perhaps %s?)", best)
-}
-
-// distance is how many letters differ between two words: inserted, deleted or replaced.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for i := range row {
-		row[i] = i
-	}
-	for i := range len(a) {
-		before := row[0]
-		row[0] = i + 1
-		for k := range len(b) {
-			replaced := before
-			if a[i] != b[k] {
-				replaced++
-			}
-			before = row[k+1]
-			row[k+1] = min(replaced, row[k]+1, before+1)
-		}
-	}
-	return row[len(b)]
+	return fmt.Sprintf(" (perhaps %s?)", near[0])
 }

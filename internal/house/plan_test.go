@@ -143,7 +143,13 @@ var plan = []room{
 		others: []string{awsSDK},
 	},
 
-	{path: "ops", ours: []string{".", "driver", "internal/backoff", "internal/shape"}},
+	{path: "ops", ours: []string{
+		".", "driver", "internal/backoff", "internal/nearname", "internal/shape", "internal/wholefile",
+		"ops/internal/...",
+	}},
+	{path: "ops/internal/calling", ours: []string{"driver", "internal/backoff"}},
+	{path: "ops/internal/history", ours: []string{"driver", "internal/wholefile"}},
+	{path: "ops/internal/walk", ours: []string{"driver", "internal/backoff", "ops/internal/calling"}},
 	{path: "ops/describe", ours: []string{"driver", "ops"}},
 	{path: "ops/doctor", ours: []string{"driver", "ops/describe"}},
 	{
@@ -154,7 +160,7 @@ var plan = []room{
 			"github.com/prometheus/client_golang/prometheus",
 		},
 	},
-	{path: "topology", ours: []string{".", "driver", "internal/part"}, others: []string{yamlV3}},
+	{path: "topology", ours: []string{".", "driver", "internal/nearname", "internal/part"}, others: []string{yamlV3}},
 	{path: "telemetry/emf", others: []string{otel + "/attribute", otel + "/sdk/metric"}},
 
 	{path: "console", ours: []string{"console/internal/...", "driver", "ops", "ops/describe"}},
@@ -181,7 +187,9 @@ var plan = []room{
 	{path: "internal/permissions"},
 	{path: "internal/processes", tests: true},
 	{path: "internal/processes/worker", ours: []string{".", "snssqs"}},
+	{path: "internal/nearname"},
 	{path: "internal/shape"},
+	{path: "internal/wholefile"},
 	{path: "internal/sim", tests: true},
 
 	{path: "localaws", ours: []string{"localaws/..."}}, // but localaws/disk: see apart_test.go
@@ -238,7 +246,7 @@ var plan = []room{
 	{path: "cmd/godwit", ours: []string{"..."}, others: []string{cobra, xterm}},
 	{path: "cmd/godwit/internal/compose", ours: []string{".", "driver"}},
 	{path: "cmd/godwit/internal/boot"},
-	{path: "cmd/godwit/internal/connection", ours: []string{"topology"}},
+	{path: "cmd/godwit/internal/connection", ours: []string{"internal/wholefile", "topology"}},
 	{path: "cmd/godwit/internal/declared", ours: []string{"driver", "kafka", "s3store", "snssqs", "topology"}},
 	{path: "cmd/godwit/internal/detach"},
 	{path: "cmd/godwit/internal/faults", ours: []string{"localaws", "localaws/wire"}},

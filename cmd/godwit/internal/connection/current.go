@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/godwitmq/godwit/internal/wholefile"
 )
 
 // chosenFile has the context that this user has chosen for each file.
@@ -74,9 +76,5 @@ func Use(file, name string) error {
 	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
 		return err
 	}
-	written := to + ".new"
-	if err := os.WriteFile(written, append(text, '\n'), 0o600); err != nil {
-		return err
-	}
-	return os.Rename(written, to)
+	return wholefile.Replace(to, append(text, '\n'), 0o600)
 }

@@ -1,19 +1,20 @@
-package ops
+package wholefile
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 )
 
-// replaceFile replaces a file, which every user may read, in one step, so that a reader never sees a part of it.
-func replaceFile(path string, text []byte) error {
+// Replace replaces a file, or creates it, with this mode.
+func Replace(path string, text []byte, mode fs.FileMode) error {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
 		return err
 	}
 	_, err = f.Write(text)
-	err = errors.Join(err, f.Chmod(0o644), f.Close())
+	err = errors.Join(err, f.Chmod(mode), f.Close())
 	if err == nil {
 		err = os.Rename(f.Name(), path)
 	}

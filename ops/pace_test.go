@@ -3,6 +3,10 @@ package ops
 import (
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/godwitmq/godwit/ops/internal/history"
 )
 
 // Few channels are looked at as often as wanted. With more, the interval grows, and the requests stay in the budget.
@@ -27,5 +31,18 @@ func TestPace(t *testing.T) {
 	}
 	if p := paceFor(time.Minute, 1200, 0, 0, false); p.Interval != time.Minute || p.Requests != 1 || p.Rates != 0 {
 		t.Errorf("without channels: %+v", p)
+	}
+}
+
+// A sample that is remembered keeps its numbers, but for the dead letters, and unknown numbers stay unknown.
+func TestSampleOfPoint(t *testing.T) {
+	for _, s := range []Sample{
+		{Waiting: 3, InFlight: 2, Delayed: 1, DeadLetters: -1, Oldest: time.Minute, Sent: 1.5, Done: -1},
+		{DeadLetters: -1, Oldest: -time.Second, Sent: -1, Done: 0},
+	} {
+		s.At = time.Unix(1_000_000, 0)
+		if diff := cmp.Diff(s, sampleOf(&history.Moment{At: s.At, Point: pointOf(&s)})); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
 	}
 }

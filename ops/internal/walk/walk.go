@@ -1,4 +1,4 @@
-package ops
+package walk
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/internal/backoff"
+	"github.com/godwitmq/godwit/ops/internal/calling"
 )
 
 const (
@@ -28,65 +29,75 @@ const (
 	quietMost = 30 * time.Second
 )
 
-// walk receives every message of a channel once. Messages that stay are held until the end, so that they are not
+// Plan says what a walk does.
+type Plan struct {
+	PerSecond float64 // messages that are looked at in a second; 0: no limit
+	// Visit looks at messages, and returns those that stay. An error ends the walk.
+	Visit func(ctx context.Context, ds []driver.Delivery) (stay []driver.Delivery, err error)
+	// Again finishes messages once more that Visit had finished, and that were delivered again all the same.
+	Again func(ctx context.Context, ds []driver.Delivery) error
+	// Late reports whether a message was not there at the beginning. It stays. It is called with the walk's lock.
+	Late func(d *driver.Delivery) bool
+	// Enough reports whether the walk can end early.
+	Enough func() bool
+}
+
+// Walk receives every message of a channel once. Messages that stay are held until the end, so that they are not
 // delivered again, and are then released. Where they are too many, the walk goes by windows: it releases them at the
 // end of each, and recognizes those that it has looked at before.
-type walk struct {
-	b        driver.Backend
-	from     driver.Channel
-	recv     driver.Receiver
-	lim      driver.ReceiveLimits
+type Walk struct {
+	b    driver.Backend
+	from driver.Channel
+	recv driver.Receiver
+	lim  driver.ReceiveLimits
+	hold int // the most messages that stay and are held
+	rate calling.Rate
+	plan Plan
+
 	waiting  int64 // messages that there were at the beginning; approximate
 	inFlight int64 // those that others held at the beginning; approximate
-	hold     int   // the most messages that stay and are held
-	rate     rate
-	// visit looks at messages, and returns those that stay. An error ends the walk.
-	visit func(ctx context.Context, ds []driver.Delivery) (stay []driver.Delivery, err error)
-	// again finishes messages once more that visit had finished, and that were delivered again all the same. Set it if
-	// visit finishes messages.
-	again func(ctx context.Context, ds []driver.Delivery) error
-	// late reports whether a message was not there at the beginning. It stays. nil: none is late. It is called with the
-	// walk's lock.
-	late func(d *driver.Delivery) bool
-	// enough reports whether the walk can end early; nil: never.
-	enough func() bool
 
-	held     *held
+	held     *Held
 	mu       sync.Mutex
-	looked   int64 // messages
-	later    int64 // late messages
-	empties  int   // polls in a row that returned nothing, while no messages were in hand
-	lates    int   // receives in a row that returned only late messages
+	counts   Counts
+	empties  int // polls in a row that returned nothing, while no messages were in hand
+	lates    int // receives in a row that returned only late messages
 	came     time.Time
 	inHand   int   // receives whose messages are being treated
 	receives int64 // that returned messages, and those whose messages are treated: it tells whether a poll was alone
-	windows  int
 	fresh    int64 // messages of this window that had not been looked at before
-	seen     idSet // ids of the messages that were looked at
-	before   idSet // those of them that stay
+	seen     IDs   // of the messages that were looked at
+	before   IDs   // of those of them that stay
 	over     bool
 }
 
-// newWalk opens a walk through a channel.
-func newWalk(ctx context.Context, b driver.Backend, from driver.Channel, hold int) (*walk, error) {
-	w := &walk{b: b, from: from, hold: hold, windows: 1, seen: idSet{}, before: idSet{}, came: time.Now()}
+// Counts is how far a walk is.
+type Counts struct {
+	Looked  int64 // messages
+	Later   int64 // late messages
+	Windows int   // more than 1: more messages stay than can be held
+}
+
+// Open opens a walk through a channel.
+func Open(ctx context.Context, b driver.Backend, from driver.Channel, hold int) (*Walk, error) {
+	w := &Walk{b: b, from: from, hold: hold, counts: Counts{Windows: 1}, seen: IDs{}, before: IDs{}, came: time.Now()}
 	depth, err := w.depth(ctx)
 	if err != nil {
 		return nil, err
 	}
 	w.waiting, w.inFlight = depth.Waiting, depth.InFlight
 	w.recv, err = b.Receiver(ctx, from, driver.ReceiverOptions{
-		Window: hold, Concurrency: 10 * walkersMost, Wait: walkWait, Lease: shortLease,
+		Window: hold, Concurrency: 10 * walkersMost, Wait: walkWait, Lease: ShortLease,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("ops: open %s: %w", from, err)
 	}
-	w.lim, w.held = w.recv.Limits(), newHeld(w.recv)
+	w.lim, w.held = w.recv.Limits(), NewHeld(w.recv)
 	return w, nil
 }
 
 // depth returns how many messages there are; nothing, if the service does not tell.
-func (w *walk) depth(ctx context.Context) (d driver.Depth, err error) {
+func (w *Walk) depth(ctx context.Context) (d driver.Depth, err error) {
 	if in, ok := w.b.(driver.Inspector); ok {
 		if d, err = in.Inspect(ctx, w.from); err != nil {
 			err = fmt.Errorf("ops: look at %s: %w", w.from, err)
@@ -95,8 +106,25 @@ func (w *walk) depth(ctx context.Context) (d driver.Depth, err error) {
 	return d, err
 }
 
-// run walks, releases what stays, and closes the receiver. When ctx ends, the messages in hand are still treated.
-func (w *walk) run(ctx context.Context) error {
+// Receiver returns the receiver of the channel, which Run closes.
+func (w *Walk) Receiver() driver.Receiver { return w.recv }
+
+// Limits returns the receiver's limits.
+func (w *Walk) Limits() driver.ReceiveLimits { return w.lim }
+
+// Waiting returns how many messages there were at the beginning, approximately.
+func (w *Walk) Waiting() int64 { return w.waiting }
+
+// Counts returns how far the walk is.
+func (w *Walk) Counts() Counts {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.counts
+}
+
+// Run walks, releases what stays, and closes the receiver. When ctx ends, the messages in hand are still treated.
+func (w *Walk) Run(ctx context.Context, p Plan) error {
+	w.plan, w.rate.PerSecond = p, p.PerSecond
 	keeping, stop := context.WithCancel(context.WithoutCancel(ctx))
 	walking, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -124,16 +152,16 @@ func (w *walk) run(ctx context.Context) error {
 	if err == nil {
 		err = w.stalled()
 	}
-	closing, done := context.WithTimeout(context.WithoutCancel(ctx), releasePatience)
+	closing, done := context.WithTimeout(context.WithoutCancel(ctx), ReleasePatience)
 	defer done()
-	return errors.Join(err, w.held.release(ctx, w.held.giveUp()), w.recv.Close(closing))
+	return errors.Join(err, w.held.Release(ctx), w.recv.Close(closing))
 }
 
 // stalled returns an error if the walk ended early, because a log cannot note more finished messages behind those that
 // stay.
-func (w *walk) stalled() error {
+func (w *Walk) stalled() error {
 	s, ok := w.recv.(driver.Staller)
-	if !ok || w.unlooked() == 0 || w.enough != nil && w.enough() {
+	if !ok || w.unlooked() == 0 || w.plan.Enough != nil && w.plan.Enough() {
 		return nil
 	}
 	_, complaints := s.Stalls(time.Now().Add(driver.StallLasts)) // also of a stall that has just begun
@@ -145,15 +173,15 @@ func (w *walk) stalled() error {
 }
 
 // walk receives until the channel is empty.
-func (w *walk) walk(ctx context.Context) error {
+func (w *Walk) walk(ctx context.Context) error {
 	for try, failing := 1, (time.Time{}); ; {
-		most, _ := w.rate.take(ctx, w.lim.Batch) // its error is that of ctx
+		most, _ := w.rate.Take(ctx, w.lim.Batch) // its error is that of ctx
 		if over(ctx) || w.ended() {
 			return nil
 		}
 		before := w.events()
 		ds, err := w.recv.Receive(ctx, driver.Ask{Max: most}, nil)
-		w.rate.giveBack(most - len(ds))
+		w.rate.GiveBack(most - len(ds))
 		if len(ds) > 0 {
 			try, failing = 1, time.Time{}
 			if err := w.treat(ctx, ds); err != nil {
@@ -172,10 +200,10 @@ func (w *walk) walk(ctx context.Context) error {
 		case failing.IsZero():
 			failing = time.Now()
 		}
-		if !driver.ClassOf(err).Passing() || time.Since(failing) > patience {
+		if !driver.ClassOf(err).Passing() || time.Since(failing) > calling.Patience {
 			return fmt.Errorf("receive: %w", err)
 		}
-		_ = backoff.Sleep(ctx, pauses.Jittered(try)) // the next receive looks at ctx
+		_ = backoff.Sleep(ctx, calling.Pauses.Jittered(try)) // the next receive looks at ctx
 		try++
 	}
 }
@@ -184,21 +212,21 @@ func (w *walk) walk(ctx context.Context) error {
 func over(ctx context.Context) bool { return ctx.Err() != nil }
 
 // treat lets the visitor look at messages, and holds those that stay.
-func (w *walk) treat(ctx context.Context, ds []driver.Delivery) error {
-	ds, finished := w.sort(w.held.take(ds))
+func (w *Walk) treat(ctx context.Context, ds []driver.Delivery) error {
+	ds, finished := w.sort(w.held.Take(ds))
 	defer w.treated()
 	if len(finished) > 0 {
-		if err := w.again(context.WithoutCancel(ctx), finished); err != nil {
-			w.held.stay(ds...)
+		if err := w.plan.Again(context.WithoutCancel(ctx), finished); err != nil {
+			w.held.Stay(ds...)
 			return err
 		}
 	}
 	if ctx.Err() != nil { // they came after the end
-		w.held.stay(ds...)
+		w.held.Stay(ds...)
 		return nil
 	}
 	w.see(ds)
-	stay, err := w.visit(context.WithoutCancel(ctx), ds)
+	stay, err := w.plan.Visit(context.WithoutCancel(ctx), ds)
 	w.stay(stay)
 	if err != nil {
 		return err
@@ -207,28 +235,28 @@ func (w *walk) treat(ctx context.Context, ds []driver.Delivery) error {
 }
 
 // stay holds messages until the end of the window, and notes that they were looked at.
-func (w *walk) stay(ds []driver.Delivery) {
-	w.held.stay(ds...)
+func (w *Walk) stay(ds []driver.Delivery) {
+	w.held.Stay(ds...)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for i := range ds {
-		w.before.add(ds[i].ID)
+		w.before.Add(ds[i].ID)
 	}
 }
 
 // see counts messages that are looked at.
-func (w *walk) see(ds []driver.Delivery) {
+func (w *Walk) see(ds []driver.Delivery) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.looked += int64(len(ds))
+	w.counts.Looked += int64(len(ds))
 	w.fresh += int64(len(ds))
 	for i := range ds {
-		w.seen.add(ds[i].ID)
+		w.seen.Add(ds[i].ID)
 	}
 }
 
 // sort holds messages of earlier windows and late ones, and returns the others: new ones, and those that are finished.
-func (w *walk) sort(ds []driver.Delivery) (fresh, finished []driver.Delivery) {
+func (w *Walk) sort(ds []driver.Delivery) (fresh, finished []driver.Delivery) {
 	var late []driver.Delivery
 	w.mu.Lock()
 	w.inHand++
@@ -236,23 +264,23 @@ func (w *walk) sort(ds []driver.Delivery) (fresh, finished []driver.Delivery) {
 	w.empties, w.came = 0, time.Now()
 	for i := range ds {
 		switch {
-		case w.before.has(ds[i].ID):
-			w.held.stay(ds[i])
-		case w.seen.has(ds[i].ID):
+		case w.before.Has(ds[i].ID):
+			w.held.Stay(ds[i])
+		case w.seen.Has(ds[i].ID):
 			finished = append(finished, ds[i])
-		case w.late != nil && w.late(&ds[i]):
+		case w.plan.Late != nil && w.plan.Late(&ds[i]):
 			late = append(late, ds[i])
 		default:
 			fresh = append(fresh, ds[i])
 		}
 	}
-	w.later += int64(len(late))
+	w.counts.Later += int64(len(late))
 	switch {
 	case len(fresh) > 0:
 		w.lates = 0
 	case len(late) > 0:
 		w.lates++
-		w.over = w.over || w.lates >= latesMost || w.lates >= emptiesMost && w.looked >= w.waiting
+		w.over = w.over || w.lates >= latesMost || w.lates >= emptiesMost && w.counts.Looked >= w.waiting
 	}
 	w.mu.Unlock()
 	w.stay(late)
@@ -260,7 +288,7 @@ func (w *walk) sort(ds []driver.Delivery) (fresh, finished []driver.Delivery) {
 }
 
 // treated counts the messages of a receive as treated.
-func (w *walk) treated() {
+func (w *Walk) treated() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.inHand--
@@ -268,7 +296,7 @@ func (w *walk) treated() {
 }
 
 // events returns what empty compares: it changes whenever messages come or are treated.
-func (w *walk) events() int64 {
+func (w *Walk) events() int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.receives
@@ -276,7 +304,7 @@ func (w *walk) events() int64 {
 
 // window ends a window if it is full, and returns the messages that are then released, and are delivered again. The
 // walk ends if the window had only messages of earlier ones.
-func (w *walk) window() []*holding {
+func (w *Walk) window() []*holding {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.held.count() < w.hold {
@@ -287,13 +315,13 @@ func (w *walk) window() []*holding {
 	if w.over {
 		return nil
 	}
-	w.windows++
+	w.counts.Windows++
 	return w.held.giveUp()
 }
 
 // ended reports whether the walk is over.
-func (w *walk) ended() bool {
-	if w.enough != nil && w.enough() {
+func (w *Walk) ended() bool {
+	if w.plan.Enough != nil && w.plan.Enough() {
 		return true
 	}
 	w.mu.Lock()
@@ -303,7 +331,7 @@ func (w *walk) ended() bool {
 
 // empty counts a poll that returned nothing, and reports whether the walk is over. A poll does not count if another one
 // had messages in hand meanwhile: on an ordered queue, they hide the later ones of their keys.
-func (w *walk) empty(before int64) bool {
+func (w *Walk) empty(before int64) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.over || w.inHand > 0 || w.receives != before {
@@ -311,7 +339,7 @@ func (w *walk) empty(before int64) bool {
 	}
 	w.empties++
 	switch {
-	case w.looked >= w.waiting:
+	case w.counts.Looked >= w.waiting:
 		w.over = true
 	case w.lim.Keeps: // a group is gathered first, perhaps after the death of a member
 		w.over = time.Since(w.came) >= w.lim.Handover+quietMost
@@ -322,18 +350,18 @@ func (w *walk) empty(before int64) bool {
 }
 
 // unlooked returns how many of the messages at the beginning were not looked at, approximately.
-func (w *walk) unlooked() int64 {
+func (w *Walk) unlooked() int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return max(0, w.waiting-w.looked)
+	return max(0, w.waiting-w.counts.Looked)
 }
 
-// unseen counts the messages of the beginning that were not looked at, and those of them that another consumer holds.
+// Unseen counts the messages of the beginning that were not looked at, and those of them that another consumer holds.
 // Services count approximately and late, so a message counts only if it is missing by the counts of the beginning, and
 // by those after the walk.
-func (w *walk) unseen(ctx context.Context) (all, inFlight int64, err error) {
+func (w *Walk) Unseen(ctx context.Context) (all, inFlight int64, err error) {
 	w.mu.Lock()
-	missing, staying := w.waiting+w.inFlight-w.looked, int64(len(w.before))
+	missing, staying := w.waiting+w.inFlight-w.counts.Looked, int64(len(w.before))
 	w.mu.Unlock()
 	if missing <= 0 {
 		return 0, 0, nil
@@ -344,4 +372,35 @@ func (w *walk) unseen(ctx context.Context) (all, inFlight int64, err error) {
 	}
 	all = max(0, min(missing, now.Waiting+now.InFlight-staying))
 	return all, min(all, now.InFlight), nil
+}
+
+// Finish settles messages that the walk holds, a batch at a time, and calls settled with the ids and the error of each;
+// its own error ends it. A message that was received again meanwhile is settled with its newest handle as well: SQS
+// deletes nothing with an older one.
+func (w *Walk) Finish(ctx context.Context, ds []driver.Delivery, as driver.Settlement,
+	settled func(ids []string, err error) error,
+) error {
+	open := make([]string, 0, len(ds))
+	for i := range ds {
+		open = append(open, ds[i].ID)
+	}
+	most := w.lim.SettleBatch
+	if most == 0 {
+		most = max(1, len(open))
+	}
+	for len(open) > 0 {
+		some := open[:min(most, len(open))]
+		open = open[len(some):]
+		batch, handles := make([]driver.Settlement, len(some)), make([]driver.Handle, len(some))
+		for i := range some {
+			handles[i] = w.held.handle(some[i])
+			batch[i] = as
+			batch[i].Handle = handles[i]
+		}
+		if err := settled(some, calling.Settle(ctx, w.recv, batch)); err != nil {
+			return err
+		}
+		open = append(open, w.held.drop(some, handles)...)
+	}
+	return nil
 }

@@ -1,4 +1,4 @@
-package ops
+package history
 
 import (
 	"context"
@@ -15,14 +15,14 @@ const (
 	ratesFor = time.Hour
 )
 
-// rates are how many messages a second are sent to and finished in channels. They come from the growth of counts since
+// Rates are how many messages a second are sent to and finished in channels. They come from the growth of counts since
 // a fixed time, so that counts that are published late are late, and not lost.
-type rates struct {
-	activity func(context.Context, []driver.Channel, time.Time) ([]driver.Activity, error)
+type Rates struct {
+	Activity func(context.Context, []driver.Channel, time.Time) ([]driver.Activity, error)
 	since    time.Time // zero: nothing was counted yet
 	asked    []asked   // oldest first
-	// oldest are ages that the service counts, by channel, as far as they are known.
-	oldest map[driver.Channel]time.Duration
+	// Oldest are ages that the service counts, by channel, as far as they are known.
+	Oldest map[driver.Channel]time.Duration
 }
 
 // asked is what was counted at a time.
@@ -34,8 +34,8 @@ type asked struct {
 // counted is what was sent and deleted since a fixed time; negative: unknown.
 type counted struct{ sent, done int64 }
 
-// update counts again.
-func (r *rates) update(ctx context.Context, cs []driver.Channel, now time.Time) error {
+// Update counts again.
+func (r *Rates) Update(ctx context.Context, cs []driver.Channel, now time.Time) error {
 	if r.since.IsZero() {
 		r.since = now.Add(-time.Minute) // a time in the past
 	}
@@ -82,13 +82,13 @@ func moved(c, from, to int64) int64 {
 
 const unknownCount = -1 << 62
 
-func (r *rates) count(ctx context.Context, cs []driver.Channel, now time.Time) (asked, error) {
-	all, err := r.activity(ctx, cs, r.since)
+func (r *Rates) count(ctx context.Context, cs []driver.Channel, now time.Time) (asked, error) {
+	all, err := r.Activity(ctx, cs, r.since)
 	a := asked{now, make(map[driver.Channel]counted, len(all))}
-	r.oldest = make(map[driver.Channel]time.Duration, len(all))
+	r.Oldest = make(map[driver.Channel]time.Duration, len(all))
 	for i := range all {
 		if age := all[i].Oldest; age.Known() {
-			r.oldest[all[i].Channel] = age.Value
+			r.Oldest[all[i].Channel] = age.Value
 		}
 		a.counts[all[i].Channel] = counted{valueOf(all[i].Sent), valueOf(all[i].Deleted)}
 	}
@@ -102,8 +102,8 @@ func valueOf(r driver.Reading[int64]) int64 {
 	return r.Value
 }
 
-// of returns the rates of a channel; negative: unknown.
-func (r *rates) of(ch driver.Channel) (sent, done float64) {
+// Of returns the rates of a channel; negative: unknown.
+func (r *Rates) Of(ch driver.Channel) (sent, done float64) {
 	if len(r.asked) == 0 {
 		return -1, -1
 	}

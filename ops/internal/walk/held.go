@@ -1,4 +1,4 @@
-package ops
+package walk
 
 import (
 	"context"
@@ -9,27 +9,28 @@ import (
 	"time"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/ops/internal/calling"
 )
 
 const (
-	// shortLease is how long a few held messages are leased for, and heldPerLease how many more are worth another
+	// ShortLease is how long a few held messages are leased for, and heldPerLease how many more are worth another
 	// such time: many of them need many requests for one renewal. longLease bounds it, since after a crash the messages
 	// are hidden for that long.
-	shortLease   = time.Minute
+	ShortLease   = time.Minute
 	heldPerLease = 10_000
 	longLease    = 15 * time.Minute
-	// releasePatience bounds how long the return of messages is tried.
-	releasePatience = time.Minute
+	// ReleasePatience bounds how long the return of messages is tried.
+	ReleasePatience = time.Minute
 )
 
-// leaseFor returns for how long messages are leased if there are n of them.
-func leaseFor(n int64) time.Duration {
-	return time.Duration(min(int64(shortLease)*(1+n/heldPerLease), int64(longLease)))
+// LeaseFor returns for how long messages are leased if there are n of them.
+func LeaseFor(n int64) time.Duration {
+	return time.Duration(min(int64(ShortLease)*(1+n/heldPerLease), int64(longLease)))
 }
 
-// held keeps the leases of all messages that an operation has received, from the receive until they are finished or
+// Held keeps the leases of all messages that an operation has received, from the receive until they are finished or
 // released: of those in hand, about which it decides, and of those that stay.
-type held struct {
+type Held struct {
 	recv driver.Receiver
 	lim  driver.ReceiveLimits
 
@@ -50,13 +51,14 @@ type holding struct {
 	dropped bool
 }
 
-func newHeld(r driver.Receiver) *held {
-	return &held{recv: r, lim: r.Limits(), byID: map[string]*holding{}}
+// NewHeld returns a Held without messages.
+func NewHeld(r driver.Receiver) *Held {
+	return &Held{recv: r, lim: r.Limits(), byID: map[string]*holding{}}
 }
 
-// take takes messages in hand, and returns those that were not held. A held message is received again if its lease
+// Take takes messages in hand, and returns those that were not held. A held message is received again if its lease
 // was lost. Its new handle then replaces the old one, with which services no longer delete it.
-func (h *held) take(ds []driver.Delivery) (fresh []driver.Delivery) {
+func (h *Held) Take(ds []driver.Delivery) (fresh []driver.Delivery) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	fresh = make([]driver.Delivery, 0, len(ds))
@@ -73,8 +75,8 @@ func (h *held) take(ds []driver.Delivery) (fresh []driver.Delivery) {
 	return fresh
 }
 
-// stay holds messages that were in hand until they are released.
-func (h *held) stay(ds ...driver.Delivery) {
+// Stay holds messages that were in hand until they are released.
+func (h *Held) Stay(ds ...driver.Delivery) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for i := range ds {
@@ -86,7 +88,7 @@ func (h *held) stay(ds ...driver.Delivery) {
 }
 
 // handle returns the newest handle of a message in hand.
-func (h *held) handle(id string) driver.Handle {
+func (h *Held) handle(id string) driver.Handle {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.byID[id].handle
@@ -94,7 +96,7 @@ func (h *held) handle(id string) driver.Handle {
 
 // drop forgets messages in hand that were finished with the given handles. It returns the ids of those that have been
 // received again meanwhile: they are to be finished with their newest handles.
-func (h *held) drop(ids []string, with []driver.Handle) (again []string) {
+func (h *Held) drop(ids []string, with []driver.Handle) (again []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for i, id := range ids {
@@ -113,26 +115,26 @@ func (h *held) drop(ids []string, with []driver.Handle) (again []string) {
 }
 
 // count returns how many messages stay.
-func (h *held) count() int {
+func (h *Held) count() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.staying
 }
 
 // lease returns for how long leases are renewed.
-func (h *held) lease() time.Duration {
+func (h *Held) lease() time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return leaseFor(int64(len(h.byID)))
+	return LeaseFor(int64(len(h.byID)))
 }
 
 // keep renews the leases until ctx ends. Leases that are lost are forgotten; their messages may be received again.
-func (h *held) keep(ctx context.Context) {
+func (h *Held) keep(ctx context.Context) {
 	e, ok := h.recv.(driver.Extender)
 	if !ok || h.lim.Lease == 0 {
 		return
 	}
-	tick := time.NewTicker(min(h.lim.Lease, shortLease) / 6)
+	tick := time.NewTicker(min(h.lim.Lease, ShortLease) / 6)
 	defer tick.Stop()
 	for {
 		select {
@@ -147,14 +149,14 @@ func (h *held) keep(ctx context.Context) {
 // renew renews the leases that have passed the half of their time, once each. Those that end first come first, because
 // a fresh lease is short, and may end before thousands of others are renewed. While the service does not answer, the
 // rest is left to the next tick.
-func (h *held) renew(ctx context.Context, e driver.Extender) {
+func (h *Held) renew(ctx context.Context, e driver.Extender) {
 	h.round++
 	most := max(1, h.lim.SettleBatch)
 	for {
 		by := h.lease()
-		batches := slices.Collect(slices.Chunk(h.due(time.Now().Add(by/2), most*callsAtOnce), most))
+		batches := slices.Collect(slices.Chunk(h.due(time.Now().Add(by/2), most*calling.AtOnce), most))
 		answered := make([]bool, len(batches))
-		inParallel(len(batches), func(i int) { answered[i] = h.extend(ctx, e, batches[i], by) })
+		calling.InParallel(len(batches), func(i int) { answered[i] = h.extend(ctx, e, batches[i], by) })
 		if !slices.Contains(answered, true) {
 			return
 		}
@@ -162,7 +164,7 @@ func (h *held) renew(ctx context.Context, e driver.Extender) {
 }
 
 // extend renews one batch of leases, and reports whether the service has answered.
-func (h *held) extend(ctx context.Context, e driver.Extender, some []*holding, by time.Duration) bool {
+func (h *Held) extend(ctx context.Context, e driver.Extender, some []*holding, by time.Duration) bool {
 	handles := make([]driver.Handle, len(some))
 	h.mu.Lock()
 	for i := range some {
@@ -190,7 +192,7 @@ func (h *held) extend(ctx context.Context, e driver.Extender, some []*holding, b
 
 // due returns the messages whose leases end before a time and were not tried in this round. It returns at most so many,
 // those first that end first.
-func (h *held) due(before time.Time, most int) (due []*holding) {
+func (h *Held) due(before time.Time, most int) (due []*holding) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, one := range h.entries {
@@ -207,7 +209,7 @@ func (h *held) due(before time.Time, most int) (due []*holding) {
 }
 
 // giveUp returns the messages that stay, and no longer renews their leases.
-func (h *held) giveUp() (all []*holding) {
+func (h *Held) giveUp() (all []*holding) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	rest := h.entries[:0:0]
@@ -226,9 +228,12 @@ func (h *held) giveUp() (all []*holding) {
 	return all
 }
 
+// Release releases the messages that stay, also if ctx has ended.
+func (h *Held) Release(ctx context.Context) error { return h.release(ctx, h.giveUp()) }
+
 // release releases messages, also if ctx has ended. What cannot be released is delivered again when its lease ends.
-func (h *held) release(ctx context.Context, entries []*holding) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releasePatience)
+func (h *Held) release(ctx context.Context, entries []*holding) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ReleasePatience)
 	defer cancel()
 	most := h.lim.SettleBatch
 	if most == 0 {
@@ -237,12 +242,12 @@ func (h *held) release(ctx context.Context, entries []*holding) error {
 	var mu sync.Mutex
 	var failed error
 	batches := slices.Collect(slices.Chunk(entries, most))
-	inParallel(len(batches), func(i int) {
+	calling.InParallel(len(batches), func(i int) {
 		batch := make([]driver.Settlement, len(batches[i]))
 		for k, one := range batches[i] {
 			batch[k] = driver.Settlement{Handle: one.handle, Action: driver.Release}
 		}
-		if err := settle(ctx, h.recv, batch); err != nil {
+		if err := calling.Settle(ctx, h.recv, batch); err != nil {
 			mu.Lock()
 			failed = err
 			mu.Unlock()

@@ -1,4 +1,4 @@
-package ops
+package history
 
 import (
 	"context"
@@ -37,23 +37,23 @@ func (m *lateMeter) Activity(_ context.Context, cs []driver.Channel, since time.
 func TestRates(t *testing.T) {
 	orders, added := driver.Channel{Queue: "orders"}, driver.Channel{Queue: "new"}
 	m := &lateMeter{begun: time.Unix(0, 0).Add(-24 * time.Hour), now: time.Unix(7, 0)}
-	r := &rates{activity: m.Activity}
+	r := &Rates{Activity: m.Activity}
 	cs := []driver.Channel{orders}
 	for i := range 200 {
 		if i == 100 {
 			cs = append(cs, added)
 		}
-		if err := r.update(t.Context(), cs, m.now); err != nil {
+		if err := r.Update(t.Context(), cs, m.now); err != nil {
 			t.Fatal(err)
 		}
-		sent, done := r.of(orders)
+		sent, done := r.Of(orders)
 		switch {
 		case i == 0 && sent >= 0:
 			t.Errorf("at once, the rate is %v", sent)
 		case i > 8 && (sent < 0.75 || sent > 1.25) || done >= 0:
 			t.Errorf("after %d minutes, the rates are %v and %v, want 1 and unknown", i, sent, done)
 		}
-		if sent, _ := r.of(added); (sent >= 0) != (i > 100) {
+		if sent, _ := r.Of(added); (sent >= 0) != (i > 100) {
 			t.Errorf("after %d minutes, the rate of the new channel is %v", i, sent)
 		}
 		m.now = m.now.Add(time.Minute)
@@ -62,7 +62,7 @@ func TestRates(t *testing.T) {
 		t.Errorf("counted since %v, %d times", m.now.Sub(r.since), len(r.asked))
 	}
 	m.err = errors.New("no")
-	if err := r.update(t.Context(), cs, m.now); err == nil {
+	if err := r.Update(t.Context(), cs, m.now); err == nil {
 		t.Error("an error was ignored")
 	}
 }

@@ -1,11 +1,13 @@
-package ops
+package history
 
 import (
+	"math"
 	"runtime"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 // A history of six hours, with a sample each 10 s, takes less than 64 KiB.
@@ -21,47 +23,48 @@ func TestSizeOfAHistory(t *testing.T) {
 	before := heap()
 	for i := range all {
 		all[i] = &ring{}
-		for at := time.Unix(0, 0); at.Before(time.Unix(0, 0).Add(12 * time.Hour)); at = at.Add(remembersEvery) {
-			all[i].add(at, point{})
+		for at := time.Unix(0, 0); at.Before(time.Unix(0, 0).Add(12 * time.Hour)); at = at.Add(Every) {
+			all[i].add(at, Point{})
 		}
 	}
 	if each := (heap() - before) / rings; each >= 64<<10 {
 		t.Errorf("a history takes %d bytes", each)
 	}
 	for _, r := range all {
-		if n := len(r.samples(r.last.Add(-remembers))); n != int(remembers/remembersEvery)+1 {
-			t.Fatalf("it has %d samples of six hours", n)
+		if n := len(r.since(r.last.Add(-Span))); n != int(Span/Every)+1 {
+			t.Fatalf("it has %d points of six hours", n)
 		}
 	}
 	small := &ring{}
-	small.add(time.Unix(0, 0), point{})
+	small.add(time.Unix(0, 0), Point{})
 	if small.chunks[1] != nil {
 		t.Error("a short history has room for a long one")
 	}
 }
 
-// Samples come back with their times and numbers, oldest first, and unknown numbers stay unknown.
+// Points come back with their times and numbers, oldest first, and unknown numbers stay unknown.
 func TestHistoryOfARing(t *testing.T) {
 	r := &ring{}
 	at := time.Unix(1_000_000, 0)
-	want := []Sample{
-		{Waiting: 3, InFlight: 2, Delayed: 1, DeadLetters: -1, Oldest: time.Minute, Sent: 1.5, Done: -1},
-		{DeadLetters: -1, Oldest: -time.Second, Sent: -1, Done: 0},
+	unknown := float32(math.NaN())
+	want := []Moment{
+		{Point: Point{Waiting: 3, InFlight: 2, Delayed: 1, Oldest: 60, Sent: 1.5, Done: unknown}},
+		{Point: Point{Oldest: unknown, Sent: unknown}},
 	}
 	for i := range want {
 		want[i].At = at.Add(time.Duration(i) * time.Hour)
-		r.add(want[i].At, pointOf(&want[i]))
-		r.add(want[i].At.Add(5*time.Second), point{}) // too early
+		r.add(want[i].At, want[i].Point)
+		r.add(want[i].At.Add(5*time.Second), Point{}) // too early
 	}
-	if diff := cmp.Diff(want, r.samples(at)); diff != "" {
+	if diff := cmp.Diff(want, r.since(at), cmpopts.EquateNaNs()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(want[1:], r.samples(at.Add(time.Second))); diff != "" {
+	if diff := cmp.Diff(want[1:], r.since(at.Add(time.Second)), cmpopts.EquateNaNs()); diff != "" {
 		t.Errorf("of less than all (-want +got):\n%s", diff)
 	}
 	late := at.Add(100 * time.Hour)
-	r.add(late, pointOf(&want[0]))
-	if got := r.samples(time.Time{}); len(got) != 1 || !got[0].At.Equal(late) {
+	r.add(late, want[0].Point)
+	if got := r.since(time.Time{}); len(got) != 1 || !got[0].At.Equal(late) {
 		t.Errorf("after a long time: %v", got)
 	}
 }
@@ -72,11 +75,11 @@ func TestTimesOfARing(t *testing.T) {
 	at := time.Unix(0, 0)
 	for range 1000 {
 		at = at.Add(10*time.Second + 400*time.Millisecond)
-		r.add(at, point{})
+		r.add(at, Point{})
 	}
-	got := r.samples(time.Time{})
+	got := r.since(time.Time{})
 	if first, last := got[0].At, got[len(got)-1].At; at.Sub(last).Abs() > time.Second || len(got) != 1000 ||
 		last.Sub(first)-999*10400*time.Millisecond > time.Second {
-		t.Errorf("%d samples from %v to %v, want to %v", len(got), first, last, at)
+		t.Errorf("%d points from %v to %v, want to %v", len(got), first, last, at)
 	}
 }
