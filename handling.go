@@ -8,6 +8,7 @@ import (
 
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/internal/bodies"
+	"github.com/godwitmq/godwit/internal/deathkind"
 	"github.com/godwitmq/godwit/internal/engine"
 )
 
@@ -246,7 +247,7 @@ func (h *handling) death(it *engine.Item, reason error) *driver.Death {
 	}
 	if it.Err != nil {
 		death.Attempts = 0
-		death.Kind = kindUndecodable
+		death.Kind = deathkind.Undecodable
 		if fault := bodies.FaultOf(it.Err); fault != nil {
 			death.Kind = fault.Fault.String()
 		}

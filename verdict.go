@@ -13,6 +13,7 @@ import (
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/internal/backoff"
 	"github.com/godwitmq/godwit/internal/bodies"
+	"github.com/godwitmq/godwit/internal/deathkind"
 	"github.com/godwitmq/godwit/internal/engine"
 )
 
@@ -111,18 +112,6 @@ func RetryPolicy(maxAttempts int, wait Backoff) Policy {
 	}
 }
 
-// The kinds of death in dead letters and reports.
-const (
-	kindExhausted   = "exhausted"
-	kindPermanent   = "permanent"
-	kindRejected    = "rejected"
-	kindTimeout     = "timeout"
-	kindUndecodable = "undecodable"
-	kindPanic       = "panic"
-	kindBlocked     = "blocked"
-	kindOversized   = "payload-large" // the other kinds of bodies in a store are those of driver.PayloadFault
-)
-
 func kindOf(err error, d *Delivery, maxAttempts int) string {
 	var p *PanicError
 	var u *undecodable
@@ -134,23 +123,23 @@ func kindOf(err error, d *Delivery, maxAttempts int) string {
 	case bodies.FaultOf(err) != nil:
 		return bodies.FaultOf(err).Fault.String()
 	case errors.As(err, &large):
-		return kindOversized
+		return deathkind.Oversized
 	case errors.As(err, &held):
-		return kindBlocked
+		return deathkind.Blocked
 	case errors.As(err, &received):
-		return kindExhausted
+		return deathkind.Exhausted
 	case errors.As(err, &u):
-		return kindUndecodable
+		return deathkind.Undecodable
 	case errors.Is(err, ErrProcessingTimeout):
-		return kindTimeout
+		return deathkind.Timeout
 	case markOf(err).kind == markPermanent:
-		return kindPermanent
+		return deathkind.Permanent
 	case exhausted && errors.As(err, &p):
-		return kindPanic
+		return deathkind.Panic
 	case exhausted:
-		return kindExhausted
+		return deathkind.Exhausted
 	}
-	return kindRejected
+	return deathkind.Rejected
 }
 
 // SeverityPolicy decides by the kind of a handler's error. Errors of input and output, and timeouts of calls that the

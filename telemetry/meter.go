@@ -12,7 +12,7 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 
 	"github.com/godwitmq/godwit"
-	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/internal/deathkind"
 )
 
 // Labels of single metrics. All of them have few values.
@@ -153,17 +153,6 @@ func (l labels) zero(counters ...metric.Int64Counter) {
 	}
 }
 
-// kinds are the kinds of dead letters, as godwit.Death has them.
-func kinds() []string {
-	all := []string{
-		"exhausted", "permanent", "rejected", "timeout", "undecodable", "panic", "blocked", "payload-large",
-	}
-	for f := driver.PayloadPointer; f <= driver.PayloadRatio; f++ {
-		all = append(all, f.String())
-	}
-	return all
-}
-
 // consumerMeter measures one consumer.
 type consumerMeter struct {
 	*meters
@@ -209,7 +198,7 @@ func (m *meters) consumer(c *godwit.Consumer, at []attribute.KeyValue) *consumer
 func (c *consumerMeter) zero() {
 	c.plain.zero(c.meters.unsettled, c.retries, c.meters.released, c.meters.timedOut, c.meters.abandoned,
 		c.meters.renewed, c.lost, c.meters.unopened, c.meters.breaker, c.bodies, c.bodyBytes, c.meters.malformed)
-	for _, kind := range kinds() {
+	for _, kind := range deathkind.All() {
 		c.kinds.of(kind).zero(c.dead)
 	}
 	for _, reason := range []godwit.DiscardReason{godwit.DiscardFiltered, godwit.DiscardFinished} {

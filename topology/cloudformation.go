@@ -11,33 +11,6 @@ import (
 	"github.com/godwitmq/godwit"
 )
 
-// cloudFormationTypes are the types of resources of CloudFormation, with the names of their properties.
-func cloudFormationTypes() map[string]map[string]attribute {
-	queue := map[string]attribute{
-		"FifoQueue": {"FifoQueue", asBool}, "DelaySeconds": {"DelaySeconds", asNumber},
-		"MessageRetentionPeriod": {"MessageRetentionPeriod", asNumber},
-		"VisibilityTimeout":      {"VisibilityTimeout", asNumber},
-		"KmsMasterKeyId":         {"KmsMasterKeyId", asText},
-		"SqsManagedSseEnabled":   {"SqsManagedSseEnabled", asBool},
-		"DeduplicationScope":     {"DeduplicationScope", asText},
-		"FifoThroughputLimit":    {"FifoThroughputLimit", asText},
-		"RedrivePolicy":          {"RedrivePolicy", asDocument},
-	}
-	return map[string]map[string]attribute{
-		"AWS::SQS::Queue": queue,
-		"AWS::SNS::Topic": {
-			"FifoTopic": {"FifoTopic", asBool}, "KmsMasterKeyId": {"KmsMasterKeyId", asText},
-			"ContentBasedDeduplication": {"ContentBasedDeduplication", asBool},
-			"FifoThroughputScope":       {"FifoThroughputScope", asText},
-		},
-		"AWS::SNS::Subscription": {
-			"TopicArn": {"TopicArn", asText}, "Endpoint": {"Endpoint", asText},
-			"RawMessageDelivery": {"RawMessageDelivery", asBool}, "FilterPolicy": {"FilterPolicy", asDocument},
-			"RedrivePolicy": {"RedrivePolicy", asDocument},
-		},
-	}
-}
-
 // cloudFormationOf is the type of a resource.
 func cloudFormationOf(resource string) string {
 	switch resource {
@@ -63,16 +36,13 @@ func CloudFormation(b godwit.Backend, s *Spec) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	resources, types := object{}, cloudFormationTypes()
+	resources := object{}
 	for _, r := range wanted {
 		kind, name, properties := cloudFormationOf(r.Resource), id(r.Resource, r.Name), object{}
 		for _, key := range slices.Sorted(maps.Keys(r.Attributes)) {
-			a, known := types[kind][key]
-			switch {
-			case key == "Policy":
-				a = attribute{kind: asDocument}
-			case !known:
-				return nil, unknownAttribute(&r, key)
+			a, err := attributeOf(&r, key)
+			if err != nil {
+				return nil, err
 			}
 			value, err := a.value(r.Attributes[key])
 			if err != nil {
@@ -82,7 +52,7 @@ func CloudFormation(b godwit.Backend, s *Spec) ([]byte, error) {
 				resources[name+"Policy"] = policyResource(r.Resource, name, value)
 				continue
 			}
-			properties[a.name] = value
+			properties[key] = value
 		}
 		one := object{"Type": kind, "Properties": properties}
 		switch r.Resource {

@@ -38,10 +38,11 @@ func indented(v any) ([]byte, error) {
 	return text.Bytes(), err
 }
 
-// attribute is how a tool calls an attribute of SQS or SNS, and the type that its value has there.
+// attribute is how Terraform calls an attribute of SQS or SNS, and the type that its value has. CloudFormation has the
+// name of the service.
 type attribute struct {
-	name string
-	kind attributeKind
+	terraform string
+	kind      attributeKind
 }
 
 type attributeKind uint8
@@ -50,7 +51,7 @@ const (
 	asText attributeKind = iota
 	asNumber
 	asBool
-	asDocument // a text with JSON, which some tools want as an object
+	asDocument // a text with JSON, which CloudFormation wants as an object
 )
 
 // value converts a value of the service.
@@ -68,9 +69,40 @@ func (a attribute) value(text string) (any, error) {
 	return text, nil
 }
 
-// unknownAttribute is the error for an attribute that an export does not know: it would be lost.
-func unknownAttribute(r *driver.WantedResource, name string) error {
-	return fmt.Errorf("topology: the export does not know the attribute %s of %s %s", name, r.Resource, r.Name)
+// attributeOf returns an attribute of a resource. One that the exports do not know is an error, because it would be
+// lost.
+func attributeOf(r *driver.WantedResource, name string) (attribute, error) {
+	var all map[string]attribute
+	switch r.Resource {
+	case "topic":
+		all = map[string]attribute{
+			"FifoTopic": {"fifo_topic", asBool}, "KmsMasterKeyId": {"kms_master_key_id", asText},
+			"ContentBasedDeduplication": {"content_based_deduplication", asBool},
+			"FifoThroughputScope":       {"fifo_throughput_scope", asText}, "Policy": {"policy", asDocument},
+		}
+	case "subscription":
+		all = map[string]attribute{
+			"TopicArn": {"topic_arn", asText}, "Endpoint": {"endpoint", asText},
+			"RawMessageDelivery": {"raw_message_delivery", asBool}, "FilterPolicy": {"filter_policy", asDocument},
+			"RedrivePolicy": {"redrive_policy", asDocument},
+		}
+	default:
+		all = map[string]attribute{
+			"FifoQueue": {"fifo_queue", asBool}, "DelaySeconds": {"delay_seconds", asNumber},
+			"MessageRetentionPeriod": {"message_retention_seconds", asNumber},
+			"VisibilityTimeout":      {"visibility_timeout_seconds", asNumber},
+			"KmsMasterKeyId":         {"kms_master_key_id", asText},
+			"SqsManagedSseEnabled":   {"sqs_managed_sse_enabled", asBool},
+			"DeduplicationScope":     {"deduplication_scope", asText},
+			"FifoThroughputLimit":    {"fifo_throughput_limit", asText},
+			"RedrivePolicy":          {"redrive_policy", asDocument}, "Policy": {"policy", asDocument},
+		}
+	}
+	a, known := all[name]
+	if !known {
+		return a, fmt.Errorf("topology: the export does not know the attribute %s of %s %s", name, r.Resource, r.Name)
+	}
+	return a, nil
 }
 
 // queueURL is the URL of a queue of AWS by its ARN; "": the ARN is of something else.

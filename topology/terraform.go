@@ -10,33 +10,6 @@ import (
 	"github.com/godwitmq/godwit/driver"
 )
 
-// terraformTypes are the types of resources of the provider hashicorp/aws, with the names of their attributes.
-func terraformTypes() map[string]map[string]attribute {
-	queue := map[string]attribute{
-		"FifoQueue": {"fifo_queue", asBool}, "DelaySeconds": {"delay_seconds", asNumber},
-		"MessageRetentionPeriod": {"message_retention_seconds", asNumber},
-		"VisibilityTimeout":      {"visibility_timeout_seconds", asNumber},
-		"KmsMasterKeyId":         {"kms_master_key_id", asText},
-		"SqsManagedSseEnabled":   {"sqs_managed_sse_enabled", asBool},
-		"DeduplicationScope":     {"deduplication_scope", asText},
-		"FifoThroughputLimit":    {"fifo_throughput_limit", asText},
-		"RedrivePolicy":          {"redrive_policy", asText},
-	}
-	return map[string]map[string]attribute{
-		"aws_sqs_queue": queue,
-		"aws_sns_topic": {
-			"FifoTopic": {"fifo_topic", asBool}, "KmsMasterKeyId": {"kms_master_key_id", asText},
-			"ContentBasedDeduplication": {"content_based_deduplication", asBool},
-			"FifoThroughputScope":       {"fifo_throughput_scope", asText},
-		},
-		"aws_sns_topic_subscription": {
-			"TopicArn": {"topic_arn", asText}, "Endpoint": {"endpoint", asText},
-			"RawMessageDelivery": {"raw_message_delivery", asBool}, "FilterPolicy": {"filter_policy", asText},
-			"RedrivePolicy": {"redrive_policy", asText},
-		},
-	}
-}
-
 // terraformOf is the type of a resource.
 func terraformOf(resource string) string {
 	switch resource {
@@ -65,7 +38,7 @@ func Terraform(b godwit.Backend, s *Spec, existing []driver.ChannelInfo) ([]byte
 		}
 		resources[kind][name] = one
 	}
-	types, imports := terraformTypes(), []object{}
+	imports := []object{}
 	for _, r := range wanted {
 		kind, name, one := terraformOf(r.Resource), terraformName(s, r.Name), object{}
 		for _, key := range slices.Sorted(maps.Keys(r.Attributes)) {
@@ -77,11 +50,14 @@ func Terraform(b godwit.Backend, s *Spec, existing []driver.ChannelInfo) ([]byte
 				})
 				continue
 			}
-			a, known := types[kind][key]
-			if !known {
-				return nil, unknownAttribute(&r, key)
+			a, err := attributeOf(&r, key)
+			if err != nil {
+				return nil, err
 			}
-			if one[a.name], err = a.value(escaped(r.Attributes[key])); err != nil {
+			if a.kind == asDocument {
+				a.kind = asText
+			}
+			if one[a.terraform], err = a.value(escaped(r.Attributes[key])); err != nil {
 				return nil, err
 			}
 		}

@@ -1,10 +1,13 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"time"
@@ -236,4 +239,31 @@ func (b *backendFlags) choose(env func(string) string) (string, error) {
 	}
 	return "", fmt.Errorf("neither AWS nor Kafka is set in the environment: set AWS_REGION (or AWS_PROFILE, or " +
 		"AWS_ENDPOINT_URL as `godwit local` prints it), or KAFKA_BOOTSTRAP_SERVERS")
+}
+
+// addNames adds the flag for a file with the Names of the programs' options.
+func addNames(cmd *cobra.Command, file *string) {
+	cmd.Flags().StringVar(file, "names", "", "a `file` in JSON with the Names of the programs' options")
+}
+
+// readNames reads a file of names; "": there are none. R is the Resource of a backend, whose fields are the keys.
+func readNames[R any](file string) (names map[string]R, err error) {
+	if file == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("--names: %w", err)
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err = d.Decode(&names); err == nil {
+		if _, more := d.Token(); more != io.EOF {
+			err = fmt.Errorf("there is more after the first value")
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("--names: %s is not a JSON object of channels, with a field for each name: %w", file, err)
+	}
+	return names, nil
 }

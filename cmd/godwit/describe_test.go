@@ -60,7 +60,7 @@ func TestDescribe(t *testing.T) {
 		t.Errorf("%v: %s", err, out)
 	}
 	if _, errOut, status := call(t, "describe", "events.mial"); status != exitNothing ||
-		!strings.Contains(errOut, " or events.mail or ") {
+		!strings.Contains(errOut, "perhaps events.mail") {
 		t.Errorf("status %d: %s", status, errOut)
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/godwitmq/godwit/cmd/godwit/internal/jq"
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/internal/deathkind"
 	"github.com/godwitmq/godwit/ops"
 )
 
@@ -69,22 +70,11 @@ func parseSpan(text string) (time.Duration, error) {
 	return time.ParseDuration(text)
 }
 
-// kinds are those that dead letters of Godwit have.
-func kinds() []string {
-	all := []string{
-		"exhausted", "permanent", "rejected", "timeout", "undecodable", "panic", "blocked", "payload-large",
-	}
-	for f := driver.PayloadPointer; f <= driver.PayloadRatio; f++ {
-		all = append(all, f.String())
-	}
-	return all
-}
-
 // check checks what the types of flags do not.
 func (s *selection) check() error {
 	for _, kind := range s.kinds {
-		if !slices.Contains(kinds(), kind) {
-			return fmt.Errorf("--kind is %q: the kinds are %s", kind, strings.Join(kinds(), ", "))
+		if !slices.Contains(deathkind.All(), kind) {
+			return fmt.Errorf("--kind is %q: the kinds are %s", kind, strings.Join(deathkind.All(), ", "))
 		}
 	}
 	switch {

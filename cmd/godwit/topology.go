@@ -240,7 +240,7 @@ func newTopologyAdopt() *cobra.Command {
 			"prints what would be marked.",
 		Example: "  godwit topology adopt godwit.yaml\n  godwit topology adopt godwit.yaml --yes",
 		Args:    oneFile,
-		RunE:    o.with(func(o *topologyFileOptions) fileWork { return o.adopt }),
+		RunE:    o.with(o.adopt),
 	}
 	o.add(cmd)
 	return cmd
@@ -257,7 +257,7 @@ func newTopologyDestroy() *cobra.Command {
 		Example: "  godwit topology destroy godwit.yaml\n" +
 			"  godwit topology destroy godwit.yaml --orphans --messages-of orders@dlq --yes",
 		Args: oneFile,
-		RunE: o.with(func(o *topologyFileOptions) fileWork { return o.delete }),
+		RunE: o.with(o.delete),
 	}
 	o.add(cmd)
 	f := cmd.Flags()
@@ -269,26 +269,10 @@ func newTopologyDestroy() *cobra.Command {
 	return cmd
 }
 
-// fileWork is what a command does with a file.
-type fileWork func(ctx context.Context, b driver.Backend, f *declared.File, out, errOut io.Writer) error
-
 func (o *topologyFileOptions) add(cmd *cobra.Command) {
 	o.backend.addName(cmd)
 	o.output.add(cmd)
 	addYes(cmd, &o.yes)
-}
-
-// with is a command that reads a file and works with its backend.
-func (o *topologyFileOptions) with(work func(o *topologyFileOptions) fileWork) func(*cobra.Command, []string) error {
-	return func(cmd *cobra.Command, args []string) error {
-		f, err := o.read(cmd, args[0])
-		if err != nil {
-			return err
-		}
-		return o.backend.useFile(cmd, f, func(ctx context.Context, b driver.Backend) error {
-			return work(o)(ctx, b, f, cmd.OutOrStdout(), cmd.ErrOrStderr())
-		})
-	}
 }
 
 // adopt marks what exists, or prints it.

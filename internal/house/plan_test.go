@@ -153,7 +153,7 @@ var plan = []room{
 	{path: "ops/describe", ours: []string{"driver", "ops"}},
 	{path: "ops/doctor", ours: []string{"driver", "ops/describe"}},
 	{
-		path: "telemetry", ours: []string{".", "driver"},
+		path: "telemetry", ours: []string{".", "driver", "internal/deathkind"},
 		others: []string{
 			otel + "/attribute", otel + "/codes", otel + "/exporters/prometheus", otel + "/metric",
 			otel + "/propagation", otel + "/sdk/metric", otel + "/semconv", otel + "/trace",
@@ -176,6 +176,7 @@ var plan = []room{
 	{path: "internal/circuit", ours: []string{"internal/backoff"}},
 	{path: "internal/contexts"},
 	{path: "internal/engine", ours: []string{"driver", "internal/..."}},
+	{path: "internal/deathkind", ours: []string{"driver"}},
 	{path: "internal/envelope", ours: []string{"driver"}},
 	{path: "internal/fullrun"},
 	{path: "internal/house", tests: true},

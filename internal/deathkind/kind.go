@@ -1,0 +1,24 @@
+package deathkind
+
+import "github.com/godwitmq/godwit/driver"
+
+// The kinds of death. Those of bodies in a store are the faults of package driver, but for Oversized.
+const (
+	Exhausted   = "exhausted"
+	Permanent   = "permanent"
+	Rejected    = "rejected"
+	Timeout     = "timeout"
+	Undecodable = "undecodable"
+	Panic       = "panic"
+	Blocked     = "blocked"
+	Oversized   = "payload-large"
+)
+
+// All returns all kinds.
+func All() []string {
+	all := []string{Exhausted, Permanent, Rejected, Timeout, Undecodable, Panic, Blocked, Oversized}
+	for f := driver.PayloadPointer; f <= driver.PayloadRatio; f++ {
+		all = append(all, f.String())
+	}
+	return all
+}
