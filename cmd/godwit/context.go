@@ -41,7 +41,7 @@ func newContextLs() *cobra.Command {
 				return err
 			}
 			if len(all) == 0 {
-				return fmt.Errorf("%s has no contexts, or is not here: %w", file, errNothing)
+				return fmt.Errorf("%w: %s has no contexts, or is not here", errNothing, file)
 			}
 			current, err := connection.Current(file)
 			if err != nil {
@@ -104,7 +104,7 @@ func newContextShow() *cobra.Command {
 				return usage(cmd, err)
 			}
 			if c == nil {
-				return fmt.Errorf("no context is chosen for %s: %w", connection.File(), errNothing)
+				return fmt.Errorf("%w: no context is chosen for %s", errNothing, connection.File())
 			}
 			enc := json.NewEncoder(cmd.OutOrStdout())
 			enc.SetIndent("", "  ")

@@ -81,7 +81,7 @@ func TestContexts(t *testing.T) {
 	said(t, exitDone, []string{"orders"}, "ls")
 	said(t, exitDone, []string{`"backend": "local"`, `"namespace": "dev"`}, "context", "show")
 	t.Setenv("GODWIT_CONTEXT", "prod")
-	said(t, exitDone, []string{"no such channels"}, "ls")
+	said(t, exitNothing, []string{"there are no channels"}, "ls")
 	said(t, exitUsage, []string{"prod is protected", "add --context prod"}, "send", "orders", "{}")
 	said(t, exitUsage, []string{"prod is protected"}, "purge", "orders", "--yes")
 	said(t, exitNothing, nil, "purge", "orders", "--yes", "--context", "prod")

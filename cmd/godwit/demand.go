@@ -85,8 +85,7 @@ func (o *demandOptions) run(ctx context.Context, b driver.Backend, out, errOut i
 	}
 	var nothing error
 	if len(all) == 0 {
-		nothing = noChannels(ctx, b, o.demand.Match, errOut)
-		if o.output == asTable || nothing != nil && !errors.Is(nothing, errNothing) {
+		if nothing = noChannels(ctx, b, o.demand.Match); o.output == asTable || !errors.Is(nothing, errNothing) {
 			return nothing
 		}
 	}

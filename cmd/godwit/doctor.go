@@ -62,9 +62,7 @@ func (o *doctorOptions) run(ctx context.Context, b driver.Backend, out, errOut i
 		return err
 	}
 	if r.Channels == 0 {
-		if err := noChannels(ctx, b, o.doctor.Match, errOut); err != nil {
-			return err
-		}
+		return noChannels(ctx, b, o.doctor.Match)
 	}
 	values := []any{}
 	bad := 0

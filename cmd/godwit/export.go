@@ -57,22 +57,25 @@ func newExport() *cobra.Command {
 }
 
 func (o *exportOptions) run(ctx context.Context, b driver.Backend, channel string, out, errOut io.Writer) (err error) {
+	n, to, where := 0, out, "were written"
 	if o.file != "-" {
-		f, err := os.OpenFile(o.file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-		if err != nil {
-			return fmt.Errorf("--file: %w", err)
+		f, failed := os.OpenFile(o.file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		if failed != nil {
+			return fmt.Errorf("--file: %w", failed)
 		}
-		n, err := ops.Export(ctx, b, channel, f, &o.export)
-		err = errors.Join(err, f.Sync(), f.Close())
-		if err != nil && n == 0 {
-			return errors.Join(o.hint(err), os.Remove(o.file))
-		}
-		fmt.Fprintf(errOut, "%d messages of %s are in %s\n", n, channel, o.file)
-		return o.hint(err)
+		defer func() {
+			if err = errors.Join(err, f.Sync(), f.Close()); n == 0 {
+				err = errors.Join(err, os.Remove(o.file))
+			}
+		}()
+		to, where = f, "are in "+o.file
 	}
-	n, err := ops.Export(ctx, b, channel, out, &o.export)
-	if err == nil || n > 0 {
-		fmt.Fprintf(errOut, "%d messages of %s were written\n", n, channel)
+	n, err = ops.Export(ctx, b, channel, to, &o.export)
+	switch {
+	case n > 0:
+		fmt.Fprintf(errOut, "%d messages of %s %s\n", n, channel, where)
+	case err == nil:
+		return fmt.Errorf("%w: no message of %s was selected", errNothing, channel)
 	}
 	return o.hint(err)
 }

@@ -173,8 +173,7 @@ func (o *lsOptions) run(ctx context.Context, b driver.Backend, out, errOut io.Wr
 	}
 	var nothing error
 	if len(all) == 0 {
-		nothing = noChannels(ctx, b, o.list.Match, errOut)
-		if o.output == asTable || nothing != nil && !errors.Is(nothing, errNothing) {
+		if nothing = noChannels(ctx, b, o.list.Match); o.output == asTable || !errors.Is(nothing, errNothing) {
 			return nothing
 		}
 	}
@@ -187,7 +186,11 @@ func (o *lsOptions) run(ctx context.Context, b driver.Backend, out, errOut io.Wr
 	for i := range all {
 		lookForOldest(ctx, b, &all[i])
 	}
-	all = o.arrange(all)
+	if all = o.arrange(all); len(all) == 0 && nothing == nil {
+		if nothing = fmt.Errorf("%w: no channel has a problem", errNothing); o.output == asTable {
+			return nothing
+		}
+	}
 	for i := range all {
 		l := &all[i]
 		if l.Err != nil {
@@ -199,18 +202,18 @@ func (o *lsOptions) run(ctx context.Context, b driver.Backend, out, errOut io.Wr
 	return errors.Join(append([]error{o.output.print(out, t, values), nothing}, failed...)...)
 }
 
-// noChannels says that a list is empty. A name that is no pattern is an error then, with the names that are near.
-func noChannels(ctx context.Context, b driver.Backend, match string, errOut io.Writer) error {
+// noChannels is the error for an empty list. For a name that is no pattern, it has the names that are near.
+func noChannels(ctx context.Context, b driver.Backend, match string) error {
 	if match != "" && !strings.ContainsAny(match, "*?[\\") {
 		if _, err := ops.Find(ctx, b, match); err != nil {
 			return err
 		}
 	}
-	fmt.Fprintln(errOut, "there are no such channels: check --namespace, and the region or the brokers")
+	what := "there are no channels"
 	if match != "" {
-		return fmt.Errorf("%w: no channel matches %s", errNothing, match)
+		what = "no channel matches " + match
 	}
-	return nil
+	return fmt.Errorf("%w: %s: check --namespace, and the region or the brokers", errNothing, what)
 }
 
 // lookForOldest sets the age of the oldest message where the service does not count it, and messages can be looked at

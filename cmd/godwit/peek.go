@@ -123,7 +123,9 @@ func (o *peekOptions) run(ctx context.Context, b driver.Backend, channel string,
 	case err != nil && len(entries) == 0:
 		return err
 	case len(entries) == 0:
-		fmt.Fprintf(errOut, "no message of %s can be seen now\n", channel)
+		if err = fmt.Errorf("%w: no message of %s can be seen now", errNothing, channel); o.output == asTable {
+			return err
+		}
 	}
 	if o.groups != "" {
 		if len(entries) == o.peek.Most {

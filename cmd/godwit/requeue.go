@@ -223,7 +223,9 @@ func (o *requeueOptions) print(r *ops.RequeueResult, out, errOut io.Writer) erro
 		return &partError{fmt.Sprintf("all %d selected messages were refused, see above", n)}
 	case n > 0:
 		return &partError{fmt.Sprintf("%d of %d selected messages were refused, see above", n, n+r.Moved)}
-	case r.Moved == 0 && r.Looked > 0 && r.Stay.NotSelected == r.Looked:
+	case r.Moved == 0 && r.Looked == 0:
+		return fmt.Errorf("%w: no message of %s waits", errNothing, r.From)
+	case r.Moved == 0 && r.Looked == r.Stay.NotSelected:
 		return fmt.Errorf("%w: none of %d messages was selected", errNothing, r.Looked)
 	}
 	return nil

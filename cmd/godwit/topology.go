@@ -110,8 +110,14 @@ func (o *topologyLsOptions) run(ctx context.Context, b driver.Backend, out, errO
 			sums[r.Owner] += r.Cost.Dollars
 		}
 	}
+	if len(all) == 0 && o.output == asTable {
+		return noChannels(ctx, b, "")
+	}
 	if err := o.output.print(out, t, values); err != nil {
 		return err
+	}
+	if len(all) == 0 {
+		return noChannels(ctx, b, "")
 	}
 	for _, owner := range slices.Sorted(maps.Keys(sums)) {
 		fmt.Fprintf(errOut, "%s: %.2f USD a month, with prices of %s\n", cmp.Or(owner, "no owner"), sums[owner],

@@ -123,7 +123,7 @@ func TestTopologyOnKafka(t *testing.T) {
 	}
 	var out, errOut bytes.Buffer
 	status := run(t.Context(), []string{"topology", "ls", "--namespace", "prod"}, &out, &errOut)
-	if status != exitDone || !strings.HasPrefix(out.String(), "OWNER") {
+	if status != exitNothing || out.Len() > 0 {
 		t.Errorf("topology ls: status %d\n%s%s", status, &out, &errOut)
 	}
 }
