@@ -53,6 +53,13 @@ type Operations struct {
 	// receive.
 	Peek func(ctx context.Context, c Channel, from PeekFrom, max int) ([]Peeked, error)
 
+	// Follow calls each with the messages of a channel or an exchange, as Peek reads them: those that are there from a
+	// position on, and those that come. It ends with ctx, or with an error of each, which it returns. Without a
+	// position, only messages are read that come from now on. The first call has no messages: the position is fixed
+	// then. From.Last and From.Finished have no effect; finished messages are among them. Messages of a partition are
+	// in their order.
+	Follow func(ctx context.Context, c Channel, from PeekFrom, each func([]Peeked) error) error
+
 	// Return opens the way back for the dead letters of a channel. A letter goes to the queue or log that it names as
 	// its origin, and otherwise to the channel's own. With alone, no consumer of another channel gets it; if that is
 	// impossible, the error is of class [Permanent] and says why.

@@ -69,6 +69,7 @@ func harness(mode string, o kafka.Options, open func(t testing.TB, o kafka.Optio
 			Rewinds:    o.GroupProtocol != kafka.GroupShare,
 			Transforms: o.GroupProtocol != kafka.GroupShare, Large: true, KeepsBodies: true, Forwards: true,
 			Peeks:   true,
+			Follows: true,
 			Orphans: true,
 		},
 		Open: func(t testing.TB) driver.Backend {

@@ -15,6 +15,11 @@ import (
 func (b *Backend) Operations() driver.Operations {
 	return driver.Operations{
 		Catalog: b.Catalog, Plan: b.provisioner.Plan, Activity: b.Activity, Peek: b.Peek, Return: b.Return,
+		Follow: func(
+			ctx context.Context, ch driver.Channel, from driver.PeekFrom, each func([]driver.Peeked) error,
+		) error {
+			return operate.Follow(ctx, b.operator, ch, from, each)
+		},
 		Purge: b.Purge, Remove: b.Remove, Snapshot: b.Snapshot, Restore: b.Restore,
 		Rewind: b.Rewind, Orphans: b.Orphans,
 	}

@@ -60,7 +60,10 @@ func TestContextsEnd(t *testing.T) {
 	}
 	notice := &driver.Notice{Title: "x", Items: []driver.NoticeItem{{}}}
 	contexts.Check(t, ".", newHanging, cases{
-		"Find":   simple(func(c ctx, b driver.Backend) error { return result(ops.Find(c, b, "orders")) }),
+		"Find": simple(func(c ctx, b driver.Backend) error { return result(ops.Find(c, b, "orders")) }),
+		"Tail": simple(func(c ctx, b driver.Backend) error {
+			return ops.Tail(c, b, "orders", nil, func([]ops.Entry) error { return nil })
+		}),
 		"List":   simple(func(c ctx, b driver.Backend) error { return result(ops.List(c, b, nil)) }),
 		"Demand": simple(func(c ctx, b driver.Backend) error { return result(ops.Demand(c, b, nil)) }),
 		"DemandOf": simple(func(c ctx, b driver.Backend) error {

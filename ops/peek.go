@@ -67,11 +67,7 @@ func Peek(ctx context.Context, b driver.Backend, channel string, o *PeekOptions)
 func lookAt(ctx context.Context, b driver.Backend, c driver.Channel, o *PeekOptions) ([]Entry, error) {
 	peeked, err := peekAt(ctx, b, c, o.From, o.Most)
 	if !errors.Is(err, errors.ErrUnsupported) {
-		entries := make([]Entry, len(peeked))
-		for i := range peeked {
-			entries[i] = Entry{Delivery: peeked[i].Delivery, Raw: peeked[i].Raw}
-		}
-		return entries, err
+		return entriesOf(peeked), err
 	}
 	switch {
 	case o.From != driver.PeekFrom{}:

@@ -95,6 +95,7 @@ func (m *morgue) each(ch driver.Channel, settle func(d *driver.Delivery) driver.
 	if err != nil {
 		m.Fatal(err)
 	}
+	defer func() { _ = r.Close(context.WithoutCancel(m.Context())) }()
 	for {
 		ds, err := r.Receive(m.Context(), driver.Ask{Max: 10}, nil)
 		if err != nil {

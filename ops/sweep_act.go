@@ -112,7 +112,7 @@ func (s *sweeper) remove(ctx context.Context, journal SweepJournal, f *SweepFind
 		return SweepGone, nil
 	case err != nil:
 		return SweepFailed, err
-	case plan.Messages > 0:
+	case plan.Messages > 0 && snap.Tags[tagTemporary] == "":
 		return SweepFailed, fmt.Errorf("it has %d messages now", plan.Messages)
 	}
 	line := sweepLine{Channel: f.Channel, Address: f.Address, Deleting: snap.Data}

@@ -127,6 +127,8 @@ func (f *sweepFacts) queue() (SweepClass, string) {
 		return SweepUnknown, "what was received: " + receivedErr.Error()
 	case sent == levelSome && received == levelSome:
 		return SweepUsed, ""
+	case sent == levelSome && f.temporary():
+		return SweepUnused, "the command that it was made for has ended: " + nobody
 	case sent == levelSome:
 		return SweepNoConsumers, nobody
 	case received == levelSome:
@@ -139,10 +141,13 @@ func (f *sweepFacts) queue() (SweepClass, string) {
 	return f.empty(SweepUnused, "nothing was sent to it for three days, and "+nobody)
 }
 
+// temporary reports whether a command has made the queue for itself. Its messages are copies.
+func (f *sweepFacts) temporary() bool { return f.info.Tags[tagTemporary] != "" }
+
 // empty returns the class of what is not used: that, or stale if there are messages in it.
 func (f *sweepFacts) empty(class SweepClass, why string) (SweepClass, string) {
 	for _, d := range f.depths {
-		if n := d.All(); n > 0 {
+		if n := d.All(); n > 0 && !f.temporary() {
 			return SweepStale, fmt.Sprintf("%s, and it has %d messages", why, n)
 		}
 	}

@@ -212,3 +212,26 @@ func TestSweepKeepsWhatIsDeclared(t *testing.T) {
 		t.Errorf("with a topology: %q", why)
 	}
 }
+
+// A queue that a command has made for itself goes when nobody polls it, also with messages, which are copies.
+func TestSweepClassOfTemporaryQueues(t *testing.T) {
+	now := time.Now()
+	f := sweepFacts{
+		info: driver.ChannelInfo{
+			Channel: driver.Channel{Exchange: "e", Queue: "tail-1"}, Created: now.Add(-2 * SweepWindow),
+			Tags: map[string]string{"managed-by": "godwit", "owner": "shop", tagTemporary: "tail"},
+		},
+		now: now, owner: "shop", depths: []driver.Depth{{Waiting: 2}, {Waiting: 2}},
+	}
+	for _, sent := range []string{"some", "zero"} {
+		f.activity.Sent = sweepReading(sent)
+		f.activity.Received, f.activity.EmptyReceives = sweepReading("zero"), sweepReading("zero")
+		if got, why := f.classify(); got != SweepUnused {
+			t.Errorf("%s: %s (%s)", sent, got, why)
+		}
+		f.activity.EmptyReceives = sweepReading("some")
+		if got, why := f.classify(); got == SweepUnused {
+			t.Errorf("%s, and somebody polls: %s (%s)", sent, got, why)
+		}
+	}
+}

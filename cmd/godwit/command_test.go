@@ -71,6 +71,7 @@ func TestCalls(t *testing.T) {
 		"alerts-stray":    {"alerts", "orders"},
 		"help-peek":       {"peek", "--help"},
 		"help-requeue":    {"requeue", "--help"},
+		"help-tail":       {"tail", "--help"},
 		"help-run":        {"run", "--help"},
 		"help-send":       {"send", "--help"},
 		"help-describe":   {"describe", "--help"},

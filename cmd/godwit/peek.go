@@ -98,20 +98,25 @@ func (o *peekOptions) read(now time.Time) error {
 	if o.since == "" {
 		return nil
 	}
-	if back, err := parseSpan(o.since); err == nil && back > 0 {
-		o.peek.From.Time = now.Add(-back)
-		return nil
+	var err error
+	o.peek.From.Time, err = parseSince(o.since, now)
+	return err
+}
+
+// parseSince reads the value of --since: a time, or a duration back from now.
+func parseSince(text string, now time.Time) (time.Time, error) {
+	if back, err := parseSpan(text); err == nil && back > 0 {
+		return now.Add(-back), nil
 	}
-	at, err := time.Parse(time.RFC3339, o.since)
+	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {
-		return fmt.Errorf("--since is %q: use a time such as 2026-11-23T10:00:00Z, or a duration back from now such as 2h "+
-			"or 3d", o.since)
+		return at, fmt.Errorf("--since is %q: use a time such as 2026-11-23T10:00:00Z, or a duration back from now such "+
+			"as 2h or 3d", text)
 	}
 	if at.After(now) {
-		return fmt.Errorf("--since is %s: it has not come yet; it is %s now", o.since, now.UTC().Format(time.RFC3339))
+		return at, fmt.Errorf("--since is %s: it has not come yet; it is %s now", text, now.UTC().Format(time.RFC3339))
 	}
-	o.peek.From.Time = at
-	return nil
+	return at, nil
 }
 
 func (o *peekOptions) run(ctx context.Context, b driver.Backend, channel string, out, errOut io.Writer) error {

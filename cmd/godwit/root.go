@@ -31,8 +31,8 @@ func newRoot() *cobra.Command {
 	}
 	root.SetFlagErrorFunc(usage)
 	root.AddCommand(newDemo(), newLocal(), newLs(), newDescribe(), newDoctor(), newSend(), newRun(), newPeek(),
-		newRequeue(), newExport(), newImport(), newOrphans(), newPause(), newResume(), newPurge(), newRm(), newRewind(),
-		newPlan(), newApply(), newTopology(), newContext(), newConsole(),
+		newTail(), newRequeue(), newExport(), newImport(), newOrphans(), newPause(), newResume(), newPurge(), newRm(),
+		newRewind(), newPlan(), newApply(), newTopology(), newContext(), newConsole(),
 		newHealth(), newDemand(), newAlerts(), newSweep(), newVersion())
 	return root
 }

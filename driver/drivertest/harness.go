@@ -44,6 +44,7 @@ type Abilities struct {
 	Forwards    bool // its Senders are driver.Forwarders, its Receivers driver.RawReaders; has Operations.Return
 	ToOneQueue  bool // a message can be sent to one queue of an exchange alone
 	Peeks       bool // has Operations.Peek
+	Follows     bool // has Operations.Follow
 	Pauses      bool // has Operations.Pause
 	Purges      bool // has Operations.Purge
 	Removes     bool // has Operations.Remove

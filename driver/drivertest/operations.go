@@ -19,6 +19,7 @@ func operationsComplete(k *kit) {
 		{"Catalog", can.Lists, do.Catalog != nil, "", true},
 		{"Activity", can.Meters, do.Activity != nil, "", true},
 		{"Peek", can.Peeks, do.Peek != nil, "", true},
+		{"Follow", can.Follows, do.Follow != nil, "", true},
 		{"Return", can.Forwards && can.DeadLetters, do.Return != nil, "", true},
 		{"Purge", can.Purges, do.Purge != nil, "", true},
 		{"Plan", can.Plans, do.Plan != nil, "", true},

@@ -1,8 +1,11 @@
 package drivertest
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"reflect"
+	"strings"
 	"time"
 
 	"github.com/godwitmq/godwit/driver"
@@ -28,6 +31,12 @@ func peekCases() []testCase {
 			shows: "a peek at a channel or an id that does not exist is an error, and creates nothing",
 			run:   peekMissing,
 			needs: peeks,
+		},
+		{
+			name:  "peek/follow",
+			shows: "a follower gets what comes, or all from a time or an id on, and takes nothing from a consumer",
+			run:   peekFollow,
+			needs: need("Operations.Follow", func(h *Harness) bool { return h.Can.Follows }),
 		},
 	}
 }
@@ -115,5 +124,78 @@ func peekMissing(k *kit) {
 		if got := k.listed("unpeeked"); len(got) > 0 {
 			k.Errorf("%v was created by a look", got)
 		}
+	}
+}
+
+func peekFollow(k *kit) {
+	e := k.queue("followed", false)
+	begun := time.Now().Add(-time.Minute)
+	e.put(driver.Message{Body: []byte("old"), OrderKey: "ada"}) // one partition, where there are several
+	old := e.get(1)[0]
+	follow := func(from driver.PeekFrom) (bodies <-chan string, ended <-chan error, stop context.CancelFunc) {
+		ctx, cancel := context.WithCancel(k.ctx)
+		texts, end, ready := make(chan string, 10), make(chan error, 1), make(chan struct{})
+		go func() {
+			begun := false
+			end <- k.do.Follow(ctx, e.ch, from, func(ps []driver.Peeked) error {
+				if !begun {
+					begun = true
+					close(ready)
+				}
+				for i := range ps {
+					texts <- string(ps[i].Delivery.Body)
+				}
+				return nil
+			})
+		}()
+		select {
+		case <-ready:
+		case err := <-end:
+			k.Fatalf("follow %s: %v", e.ch, err)
+		}
+		return texts, end, cancel
+	}
+	now, nowEnded, stopNow := follow(driver.PeekFrom{})
+	all, allEnded, stopAll := follow(driver.PeekFrom{Time: begun})
+	byID, byIDEnded, stopByID := follow(driver.PeekFrom{ID: old.ID})
+	e.put(driver.Message{Body: []byte("a"), OrderKey: "ada"}, driver.Message{Body: []byte("b"), OrderKey: "ada"})
+	for name, one := range map[string]struct {
+		got  <-chan string
+		want string
+	}{"from now": {now, "a b"}, "from a time": {all, "old a b"}, "from an id": {byID, "old a b"}} {
+		var got []string
+		for range strings.Count(one.want, " ") + 1 {
+			got = append(got, <-one.got)
+		}
+		if text := strings.Join(got, " "); text != one.want {
+			k.Errorf("%s: %q, want %q", name, text, one.want)
+		}
+	}
+	e.settle(driver.Done, old)
+	for range 2 { // some backends return only one of a key at a time
+		e.settle(driver.Done, e.get(1)...)
+	}
+	for _, stop := range []context.CancelFunc{stopNow, stopAll, stopByID} {
+		stop()
+	}
+	for _, ended := range []<-chan error{nowEnded, allEnded, byIDEnded} {
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			k.Errorf("it ended with %v", err)
+		}
+	}
+	enough := errors.New("enough")
+	if err := k.do.Follow(k.ctx, e.ch, driver.PeekFrom{}, func([]driver.Peeked) error { return enough }); !errors.Is(
+		err, enough) {
+		k.Errorf("it ended with %v, want the error of each", err)
+	}
+	err := k.do.Follow(k.ctx, driver.Channel{Queue: "unfollowed"}, driver.PeekFrom{},
+		func([]driver.Peeked) error { return enough })
+	if driver.ClassOf(err) != driver.NotFound {
+		k.Errorf("a channel that does not exist: %v", err)
+	}
+	if err := k.do.Follow(k.ctx, e.ch, driver.PeekFrom{ID: "none"}, func([]driver.Peeked) error {
+		return enough
+	}); driver.ClassOf(err) != driver.NotFound {
+		k.Errorf("an id that does not exist: %v", err)
 	}
 }

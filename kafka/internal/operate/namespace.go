@@ -15,6 +15,7 @@ import (
 	"github.com/godwitmq/godwit/kafka/internal/layout"
 	"github.com/godwitmq/godwit/kafka/internal/provision"
 	"github.com/godwitmq/godwit/kafka/internal/send"
+	"github.com/godwitmq/godwit/kafka/internal/wire"
 )
 
 // Namespace is what operators work on: the channels of a backend, and the brokers that have their topics.
@@ -34,6 +35,13 @@ func (n *Namespace) find(ctx context.Context, ch driver.Channel) (cluster.Topic,
 		return cluster.Topic{}, err
 	}
 	return n.Cluster.Find(ctx, n.Channels.TopicOf(ch))
+}
+
+// peeked returns a record as a delivery that was not received.
+func (n *Namespace) peeked(ch driver.Channel, r *kgo.Record) driver.Peeked {
+	one := driver.Peeked{Raw: wire.Raw(r)}
+	n.Deliver(ch, r, &one.Delivery)
+	return one
 }
 
 // committed is how far the group of a channel has come.

@@ -281,8 +281,7 @@ func (p *peek) merged() []sight {
 func (p *peek) peeked() []driver.Peeked {
 	all := []driver.Peeked{}
 	for _, s := range p.merged() {
-		one := driver.Peeked{Raw: wire.Raw(s.Record)}
-		p.n.Deliver(p.channel, s.Record, &one.Delivery)
+		one := p.n.peeked(p.channel, s.Record)
 		one.Delivery.Attempt = s.attempt
 		all = append(all, one)
 	}
