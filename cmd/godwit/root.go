@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/godwitmq/godwit/cmd/godwit/internal/manual"
 	"github.com/godwitmq/godwit/ops"
 )
 
@@ -33,7 +34,7 @@ func newRoot() *cobra.Command {
 	root.AddCommand(newDemo(), newLocal(), newLs(), newDescribe(), newDoctor(), newSend(), newRun(), newPeek(),
 		newTail(), newRequeue(), newExport(), newImport(), newOrphans(), newPause(), newResume(), newPurge(), newRm(),
 		newRewind(), newPlan(), newApply(), newTopology(), newContext(), newConsole(),
-		newHealth(), newDemand(), newAlerts(), newSweep(), newVersion())
+		newHealth(), newDemand(), newAlerts(), newSweep(), newVersion(), newMan())
 	return root
 }
 
@@ -113,6 +114,29 @@ func newVersion() *cobra.Command {
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, err := fmt.Fprintln(cmd.OutOrStdout(), version(debug.ReadBuildInfo()))
+			return err
+		},
+	}
+}
+
+// newMan is hidden: packages call it once, people read its pages.
+func newMan() *cobra.Command {
+	return &cobra.Command{
+		Use:    "man FOLDER",
+		Short:  "Write the manual pages of all commands into a folder",
+		Long:   "Write the manual pages of all commands into a folder, for packages: godwit.1, godwit-ls.1 and so on.",
+		Hidden: true,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usage(cmd, fmt.Errorf("name one folder, such as /usr/local/share/man/man1: got %d", len(args)))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			names, err := manual.Write(cmd.Root(), args[0])
+			if err == nil {
+				fmt.Fprintf(cmd.ErrOrStderr(), "%d pages are in %s\n", len(names), args[0])
+			}
 			return err
 		},
 	}

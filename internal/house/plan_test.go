@@ -14,6 +14,7 @@ const (
 	smithy    = "github.com/aws/smithy-go"
 	cobra     = "github.com/spf13/cobra"
 	franz     = "github.com/twmb/franz-go/pkg" // all of it, kfake too
+	pflag     = "github.com/spf13/pflag" // the flags of cobra
 	xterm     = "golang.org/x/term"
 	otel      = "go.opentelemetry.io/otel"
 	protobuf  = "google.golang.org/protobuf"
@@ -252,6 +253,7 @@ var plan = []room{
 	{path: "cmd/godwit/internal/detach"},
 	{path: "cmd/godwit/internal/faults", ours: []string{"localaws", "localaws/wire"}},
 	{path: "cmd/godwit/internal/jq", others: []string{"github.com/itchyny/gojq"}},
+	{path: "cmd/godwit/internal/manual", others: []string{cobra, pflag}},
 	{path: "cmd/godwit/internal/worker", ours: []string{".", "internal/backoff"}},
 	{path: "cmd/godwit/internal/demo", ours: []string{"..."}},
 	{path: "cmd/godwit-lambda", ours: []string{"..."}, others: []string{awsSDK, lambdaSDK}},
