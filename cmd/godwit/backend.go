@@ -52,7 +52,7 @@ func (b *backendFlags) add(cmd *cobra.Command) {
 // addName adds the only flag of a command whose other settings are in a file.
 func (b *backendFlags) addName(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&b.context, "context", "", "the `context` of godwit.yaml that says what to talk to")
-	cmd.Flags().StringVar(&b.name, "backend", "", "`aws` or `kafka`; without it, the one that the environment names")
+	cmd.Flags().StringVar(&b.name, "backend", "", "the `backend`: aws or kafka; without it, the one that the environment names")
 }
 
 // completesWithin is how long a shell waits for the names of channels.
