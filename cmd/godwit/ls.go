@@ -54,7 +54,7 @@ func newLs() *cobra.Command {
 				if o.watch {
 					return o.follow(ctx, b, cmd.OutOrStdout(), cmd.ErrOrStderr())
 				}
-				return o.run(ctx, b, cmd.OutOrStdout(), cmd.ErrOrStderr())
+				return o.run(ctx, b, cmd.OutOrStdout())
 			})
 		},
 	}
@@ -106,7 +106,7 @@ func (o *lsOptions) follow(ctx context.Context, b driver.Backend, out, errOut io
 		if terminal := terminalOf(out); terminal != nil && o.output == asTable {
 			fmt.Fprint(terminal, "\x1b[H\x1b[2J")
 		}
-		if err := o.run(ctx, b, out, errOut); err != nil && ctx.Err() == nil {
+		if err := o.run(ctx, b, out); err != nil && ctx.Err() == nil {
 			fmt.Fprintf(errOut, "godwit: %v\n", err) // it may pass
 		}
 		select {
@@ -166,7 +166,7 @@ func onePattern(cmd *cobra.Command, args []string) error {
 }
 
 // run lists the channels of a backend. Channels that could not be looked at are an error, after the list.
-func (o *lsOptions) run(ctx context.Context, b driver.Backend, out, errOut io.Writer) error {
+func (o *lsOptions) run(ctx context.Context, b driver.Backend, out io.Writer) error {
 	all, err := ops.List(ctx, b, &o.list)
 	if err != nil {
 		return err

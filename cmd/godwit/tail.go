@@ -133,7 +133,10 @@ func (o *tailOptions) show(channel string, e *ops.Entry, out io.Writer) error {
 	var line strings.Builder
 	fmt.Fprintf(&line, "%s  %s", e.SentAt.UTC().Format("2006-01-02 15:04:05.000"), e.ID)
 	for _, one := range []struct{ name, value string }{
-		{"key", e.OrderKey + e.Tenant}, {"routing", e.RoutingKey}, {"type", e.Type}, {"died", e.Kind()},
+		{"key", e.OrderKey + e.Tenant},
+		{"routing", e.RoutingKey},
+		{"type", e.Type},
+		{"died", e.Kind()},
 		{"of", e.Reason()},
 	} {
 		if one.value != "" {

@@ -37,7 +37,12 @@ func TestDistance(t *testing.T) {
 		a, b string
 		want int
 	}{
-		{"", "", 0}, {"", "abc", 3}, {"abc", "abc", 0}, {"abc", "acb", 1}, {"abc", "abd", 1}, {"abc", "bc", 1},
+		{"", "", 0},
+		{"", "abc", 3},
+		{"abc", "abc", 0},
+		{"abc", "acb", 1},
+		{"abc", "abd", 1},
+		{"abc", "bc", 1},
 		{"ab", "ba", 1},
 	} {
 		if got := nearname.Distance(c.a, c.b); got != c.want || nearname.Distance(c.b, c.a) != got {
