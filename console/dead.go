@@ -134,9 +134,9 @@ func (r *request) filter(text string) (*filter.Filter, error) {
 	forbidden := func(what string) error {
 		return &problem{status: http.StatusForbidden, title: "That filter is not for you", err: errors.New(what)}
 	}
-	looks := f.Bodies || len(f.Headers) > 0 || f.Selection.Error != ""
+	looks := f.Bodies || len(f.Headers) > 0 || len(f.Selection.Keys) > 0 || f.Selection.Error != ""
 	if looks && r.may < LevelBodies {
-		return nil, forbidden("your level is figures, and the filter looks at errors, headers or bodies")
+		return nil, forbidden("your level is figures, and the filter looks at errors, keys, headers or bodies")
 	}
 	if f.Bodies && len(r.c.o.Mask.Paths) > 0 {
 		return nil, forbidden("parts of bodies are hidden here, so filters cannot look at bodies")

@@ -196,6 +196,7 @@ func TestRequeueSelects(t *testing.T) {
 		"kind":     {ops.Selection{Kinds: []string{"timeout", "exhausted"}}, []string{"slow"}},
 		"error":    {ops.Selection{Error: "card"}, []string{"poor"}},
 		"header":   {ops.Selection{Headers: []driver.Header{{Name: "locale", Value: "de"}}}, []string{"poor"}},
+		"key":      {ops.Selection{Keys: []string{"globex", "acme"}}, []string{"poor"}},
 		"attempts": {ops.Selection{MinAttempts: 3}, []string{"slow"}},
 		"older":    {ops.Selection{OlderThan: time.Hour}, []string{"slow"}},
 		"newer":    {ops.Selection{NewerThan: time.Hour}, []string{"poor"}},
@@ -211,7 +212,7 @@ func TestRequeueSelects(t *testing.T) {
 				m.reject(orders, driver.Death{Error: "no answer", Kind: "timeout", Attempts: 3})
 				time.Sleep(2 * time.Hour)
 				poor := letter("", "poor")
-				poor.Header = []driver.Header{{Name: "locale", Value: "de"}}
+				poor.Header, poor.OrderKey = []driver.Header{{Name: "locale", Value: "de"}}, "acme"
 				m.put(orders, poor)
 				m.reject(orders, refused)
 				dry := m.requeue("orders@dlq", &ops.RequeueOptions{Select: c.s, Dry: true})

@@ -184,7 +184,7 @@ type wrong string
 func (w wrong) Error() string { return string(w) }
 
 func (p *parser) keys() string {
-	all := "kind, group, error, header, older, newer, from, to, attempts, id, body"
+	all := "kind, group, error, header, key, older, newer, from, to, attempts, id, body"
 	if p.jq != nil {
 		all += ", jq"
 	}
@@ -208,6 +208,8 @@ func (p *parser) set(key, value string) (err error) {
 		}
 		s.Headers = append(s.Headers, driver.Header{Name: name, Value: v})
 		p.f.Headers = append(p.f.Headers, name)
+	case "key":
+		s.Keys = append(s.Keys, value)
 	case "older":
 		s.OlderThan, err = span(value)
 	case "newer":

@@ -15,14 +15,14 @@ import (
 
 // Each term becomes its condition.
 func TestParse(t *testing.T) {
-	f, err := Parse(` kind:timeout,panic group:ab12 error:"no \"stock\"" header:tenant=acme older:1h newer:2d attempts:3 `+
+	f, err := Parse(` kind:timeout,panic group:ab12 error:"no \"stock\"" header:tenant=acme key:globex older:1h newer:2d attempts:3 `+
 		`id:x,y from:2026-11-26T13:00:00Z to:2026-11-27 body:kite`, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := ops.Selection{
 		Kinds: []string{"timeout", "panic"}, Group: "ab12", Error: `no "stock"`,
-		Headers:   []driver.Header{{Name: "tenant", Value: "acme"}},
+		Headers:   []driver.Header{{Name: "tenant", Value: "acme"}}, Keys: []string{"globex"},
 		OlderThan: time.Hour, NewerThan: 48 * time.Hour, MinAttempts: 3, IDs: []string{"x", "y"},
 		DiedFrom: time.Date(2026, 11, 26, 13, 0, 0, 0, time.UTC), DiedTo: time.Date(2026, 11, 27, 0, 0, 0, 0, time.UTC),
 	}
