@@ -61,6 +61,7 @@ type channelData struct {
 	Reaches                   []reach
 	Depth, Age, Rates, Times  template.HTML
 	Info                      *describe.Channel // nil: a stream does not read it again
+	Filter                    *filterData       // nil: it has none
 	Tags                      []describe.Setting
 	Related                   []row
 	Pause, Resume, Plan, Here string
@@ -85,6 +86,7 @@ func channelPage(r *request) (*view, error) {
 		Plan: c.url("channel", name, "plan"), Here: r.URL.RequestURI(),
 	}
 	w := find(seen, name)
+	known := indexOf(seen)
 	if !r.streams {
 		info, err := describe.Read(r.Context(), c.b, name)
 		if err != nil {
@@ -92,12 +94,18 @@ func channelPage(r *request) (*view, error) {
 		}
 		d.Info = info
 		d.Tabs.IsExchange = info.Channel.Role() == driver.RoleExchange
-		d.describe(c, seen)
+		d.describe(c, known)
+		if d.Filter, err = readFilter(r, info); err != nil {
+			info.Problems = append(info.Problems, err)
+		}
+		if s := c.estate.kept.Load(); s != nil && w != nil && d.Filter != nil {
+			_, d.Filter.Shut = s.shut(w)
+		}
 	} else if w == nil && seen != nil && seen.Err == nil {
 		return nil, &driver.Error{Class: driver.NotFound, Err: fmt.Errorf("channel %s does not exist any more", name)}
 	}
 	if w != nil {
-		d.draw(r, seen, w)
+		d.draw(r, seen, known, w)
 	}
 	return &view{
 		title: name, name: "channel", nav: "now", data: d, changed: changed,
@@ -106,14 +114,14 @@ func channelPage(r *request) (*view, error) {
 }
 
 // describe fills in what does not change by itself.
-func (d *channelData) describe(c *Console, seen *ops.View) {
+func (d *channelData) describe(c *Console, seen index) {
 	for name, value := range d.Info.Tags {
 		d.Tags = append(d.Tags, describe.Setting{Name: name, Value: value})
 	}
 	slices.SortFunc(d.Tags, func(a, b describe.Setting) int { return strings.Compare(a.Name, b.Name) })
 	for i := range d.Info.Related {
 		one := &d.Info.Related[i]
-		w := find(seen, one.Channel.String())
+		w := seen[one.Channel]
 		if w == nil {
 			w = &ops.Watched{ChannelInfo: one.ChannelInfo, Err: one.Err, Sample: ops.Sample{
 				Waiting: one.Depth.Waiting, InFlight: one.Depth.InFlight, Delayed: one.Depth.Delayed,
@@ -121,7 +129,7 @@ func (d *channelData) describe(c *Console, seen *ops.View) {
 				DeadLetters: -1, Sent: -1, Done: -1,
 			}}
 		}
-		related := newRow(c, w)
+		related := newRow(c, w, seen)
 		related.Exchange = one.Channel.Role() == driver.RoleExchange
 		if one.Channel.DeadLetter {
 			related.Href = related.Dead
@@ -131,9 +139,9 @@ func (d *channelData) describe(c *Console, seen *ops.View) {
 }
 
 // draw makes the pictures.
-func (d *channelData) draw(r *request, seen *ops.View, w *ops.Watched) {
+func (d *channelData) draw(r *request, seen *ops.View, known index, w *ops.Watched) {
 	c := r.c
-	one := newRow(c, w)
+	one := newRow(c, w, known)
 	history := c.watch.sampler.History(w.Channel)
 	one.Sent, one.Done = lately(history, seen.At, one.Sent, one.Done)
 	d.Row, d.At = &one, seen.At

@@ -81,12 +81,20 @@ func New(b driver.Backend, o *Options) (*Console, error) {
 		return nil, errors.Join(err, c.closeFolder())
 	}
 	c.ctx, c.stop = context.WithCancel(context.Background())
-	c.watch = newWatch(sampler, c.o.History != "")
 	c.runs = runs.New(c.audit)
 	c.scans = newScans(b)
 	c.estate.busy = make(chan struct{}, 1)
+	c.watch = newWatch(sampler, c.o.History != "", c.lookBeside)
 	c.handler = c.guard.protect(c.mux())
 	return c, nil
+}
+
+// lookBeside reads settings and the reports of workers, for the problems that figures of channels do not show.
+func (c *Console) lookBeside(ctx context.Context, v *ops.View) {
+	c.processes.ask(ctx)
+	if _, err := c.estate.survey(ctx, c.b, v); err != nil && ctx.Err() == nil {
+		c.log.Debug("console: read the settings of channels", "err", err)
+	}
 }
 
 // ServeHTTP serves the pages.
@@ -169,6 +177,7 @@ func routes() []route {
 		{pattern: "GET /channel/{name}", needs: LevelFigures, page: channelPage},
 		{pattern: "POST /channel/{name}/pause", needs: LevelAct, action: pauseAction(true)},
 		{pattern: "POST /channel/{name}/resume", needs: LevelAct, action: pauseAction(false)},
+		{pattern: "POST /channel/{name}/filter", needs: LevelAct, action: filterAction},
 		{pattern: "GET /channel/{name}/dead", needs: LevelFigures, page: deadPage},
 		{pattern: "GET /channel/{name}/messages", needs: LevelBodies, page: messagesPage},
 		{pattern: "GET /channel/{name}/messages/{id}", needs: LevelBodies, page: messagePage},

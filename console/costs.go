@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"html/template"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -38,6 +37,8 @@ type costRow struct {
 	Flight               int64 // percent of the quota of messages in flight
 	InFlight             int64
 	Expires, FlightsHigh bool
+	Dead                 bool   // it is dead letters
+	Mend                 string // where its messages are
 }
 
 // costsData is what the page about costs and limits shows.
@@ -71,7 +72,7 @@ func costsPage(r *request) (*view, error) {
 	for i := range seen.Channels {
 		w := &seen.Channels[i]
 		c := s.All[w.Channel.String()]
-		if c == nil || w.Channel.Role() != driver.RoleQueue {
+		if c == nil || w.Channel.Role() == driver.RoleExchange {
 			continue
 		}
 		one := costRow{
@@ -82,10 +83,15 @@ func costsPage(r *request) (*view, error) {
 		if w.Waiting == 0 && w.Oldest < 0 && w.Err == nil {
 			one.Oldest = 0
 		}
-		if n, err := strconv.ParseInt(c.Setting("MessageRetentionPeriod"), 10, 64); err == nil {
-			one.Retention = time.Duration(n) * time.Second
-			one.Kept = percent(int64(one.Oldest/time.Second), n)
-			one.Expires = one.Kept >= 75
+		one.Kept = -1
+		if one.Retention = retentionOf(c); one.Retention > 0 {
+			one.Kept = percent(int64(one.Oldest), int64(one.Retention))
+			_, _, one.Expires = s.expires(w)
+		}
+		one.Dead = w.Channel.DeadLetter
+		if one.Mend = r.c.url("channel", one.Name, "messages"); one.Dead {
+			one.Mend = r.c.url("channel", one.Name, "dead")
+			one.Href = one.Mend
 		}
 		quota, price := int64(flightMost), sqsPrice
 		if w.Channel.Ordered {
@@ -106,7 +112,8 @@ func costsPage(r *request) (*view, error) {
 		d.Rows = append(d.Rows, one)
 	}
 	slices.SortStableFunc(d.Rows, func(a, b costRow) int {
-		return cmp.Or(cmp.Compare(b.Kept/75, a.Kept/75), cmp.Compare(b.Single, a.Single), cmp.Compare(b.Kept, a.Kept))
+		return cmp.Or(cmp.Compare(b.Kept/expiresAt, a.Kept/expiresAt), cmp.Compare(b.Single, a.Single),
+			cmp.Compare(b.Kept, a.Kept))
 	})
 	if d.Priced {
 		d.draw()
@@ -144,7 +151,7 @@ func (d *costsData) draw() {
 		Width: 1180,
 	}
 	for i := range rows {
-		if i == costsMost || rows[i].Single < 0 {
+		if i == costsMost || rows[i].Single <= 0 {
 			break
 		}
 		bars.Rows = append(bars.Rows, chart.Bar{

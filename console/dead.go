@@ -37,6 +37,9 @@ type lookData struct {
 	List        []listed
 	Stale       time.Duration // how old the look is, if that matters; 0: it does not
 	Fields      *fieldsHelp
+	Plan        string // where actions are planned
+	Selected    bool
+	IsQueue     bool // the channel is no dead letters
 }
 
 // link is an address with its text.
@@ -58,7 +61,9 @@ func (r *request) look(seen *ops.View, here string) (*lookData, error) {
 		Tabs: tabsOf(c, name, here, seen), Name: name, Filter: strings.TrimSpace(r.FormValue("filter")),
 		Look: c.url("channel", name, "look"), Here: r.URL.RequestURI(), Bodies: r.may >= LevelBodies,
 		May: r.may >= LevelAct, Expressions: c.o.Expression != nil, Fields: &fieldsHelp{c.o.Expression != nil},
+		Plan: c.url("channel", name, "plan"), IsQueue: !strings.HasSuffix(name, "@dlq"),
 	}
+	d.Selected = d.Filter != ""
 	w, err := r.want(name, d.Filter)
 	if err != nil {
 		return nil, err
@@ -185,27 +190,21 @@ type groupRow struct {
 // deadData is what the page of dead letters shows.
 type deadData struct {
 	*lookData
-	Heat     template.HTML
-	Groups   []groupRow
-	More     int    // groups that are not in the list
-	Plan     string // where actions are planned
-	All      string // the page without a filter
-	Selected bool
-	IsQueue  bool // the channel is no dead letters
+	Heat   template.HTML
+	Groups []groupRow
+	More   int    // groups that are not in the list
+	All    string // the page without a filter
 }
 
 // deadPage shows the dead letters of a channel, by group and time.
 func deadPage(r *request) (*view, error) {
-	c, name := r.c, r.PathValue("name")
-	seen, _ := c.watch.last(r.Context())
+	name := r.PathValue("name")
+	seen, _ := r.c.watch.last(r.Context())
 	l, err := r.look(seen, "dead")
 	if err != nil {
 		return nil, err
 	}
-	d := &deadData{
-		lookData: l, Plan: c.url("channel", name, "plan"), All: r.with("filter", ""), Selected: l.Filter != "",
-		IsQueue: !strings.HasSuffix(name, "@dlq"),
-	}
+	d := &deadData{lookData: l, All: r.with("filter", "")}
 	if l.Scan != nil {
 		d.groups(r)
 	}

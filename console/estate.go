@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/godwitmq/godwit/driver"
@@ -14,6 +15,8 @@ const (
 	estateMost = 200
 	// estateFresh is how old settings may be.
 	estateFresh = 5 * time.Minute
+	// estateLeast is how old settings are at least before they are read because of a channel that they do not have.
+	estateLeast = 15 * time.Second
 )
 
 // estate keeps the settings of channels, and their activity of the last hour, for pages about all of them.
@@ -23,7 +26,13 @@ type estate struct {
 	all  map[string]*describe.Channel
 	acts map[string]driver.Activity
 	err  error
+
+	kept  atomic.Pointer[surveyed] // the last survey; nil: none yet
+	stale atomic.Bool              // something was changed since
 }
+
+// forget makes the next survey read everything again.
+func (e *estate) forget() { e.stale.Store(true) }
 
 // surveyed is what an estate has.
 type surveyed struct {
@@ -47,8 +56,9 @@ func (e *estate) survey(ctx context.Context, b driver.Backend, seen *ops.View) (
 	var channels []driver.Channel
 	left := 0
 	for i := range seen.Channels {
-		ch := seen.Channels[i].Channel
-		if ch.DeadLetter {
+		w := &seen.Channels[i]
+		ch := w.Channel
+		if ch.DeadLetter && w.Waiting+w.InFlight+w.Delayed == 0 { // nothing can expire in it
 			continue
 		}
 		if len(channels) == estateMost {
@@ -58,20 +68,37 @@ func (e *estate) survey(ctx context.Context, b driver.Backend, seen *ops.View) (
 		wanted[ch] = true
 		channels = append(channels, ch)
 	}
-	if e.at.IsZero() || time.Since(e.at) > estateFresh || len(e.all) != len(channels) {
+	if e.old(channels) {
 		e.read(ctx, b, channels, wanted)
 	}
-	return &surveyed{e.at, e.all, e.acts, left, e.err}, nil
+	s := &surveyed{e.at, e.all, e.acts, left, e.err}
+	e.kept.Store(s)
+	return s, nil
+}
+
+// old reports whether the settings must be read again.
+func (e *estate) old(channels []driver.Channel) bool {
+	age := time.Since(e.at)
+	if e.stale.Swap(false) || age > estateFresh {
+		return true
+	}
+	for _, ch := range channels {
+		if e.all[ch.String()] == nil {
+			return age > estateLeast
+		}
+	}
+	return false
 }
 
 func (e *estate) read(ctx context.Context, b driver.Backend, channels []driver.Channel,
 	wanted map[driver.Channel]bool,
 ) {
 	all, err := describe.All(ctx, b, func(ch driver.Channel) bool { return wanted[ch] })
-	if e.err = err; err != nil {
+	if e.at, e.err = time.Now(), err; err != nil {
+		e.at = e.at.Add(estateLeast - estateFresh) // it is tried again soon
 		return
 	}
-	e.at, e.all, e.acts = time.Now(), map[string]*describe.Channel{}, map[string]driver.Activity{}
+	e.all, e.acts = map[string]*describe.Channel{}, map[string]driver.Activity{}
 	for _, c := range all {
 		e.all[c.Channel.String()] = c
 	}

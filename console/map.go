@@ -37,7 +37,10 @@ func mapPage(r *request) (*view, error) {
 		settings = &surveyed{Err: err}
 	}
 	d.Err = settings.Err
-	m := mapped{c: r.c, seen: seen, settings: settings, chart: chart.Map{Label: "the way of messages", Width: 1180}}
+	m := mapped{
+		c: r.c, seen: seen, known: indexOf(seen), settings: settings,
+		chart: chart.Map{Label: "the way of messages", Width: 1180},
+	}
 	for i := range seen.Channels {
 		w := &seen.Channels[i]
 		if w.Channel.Role() != driver.RoleQueue || !matches(w.Channel.String(), d.Query) {
@@ -59,6 +62,7 @@ func mapPage(r *request) (*view, error) {
 type mapped struct {
 	c        *Console
 	seen     *ops.View
+	known    index
 	settings *surveyed
 	chart    chart.Map
 	queues   int
@@ -72,7 +76,7 @@ func (m *mapped) add(w *ops.Watched) {
 	recent := *w
 	recent.Sent, recent.Done = lately(m.c.watch.sampler.History(w.Channel), m.seen.At, w.Sent, w.Done)
 	w = &recent
-	one := newRow(m.c, w)
+	one := newRow(m.c, w, m.known)
 	class := ""
 	if one.Bad {
 		class = "c-bad"
@@ -99,7 +103,7 @@ func (m *mapped) add(w *ops.Watched) {
 			Href:  one.Dead,
 		})
 		rate := -1.0
-		if letters := find(m.seen, letters(w.Channel).String()); letters != nil {
+		if letters := m.known[letters(w.Channel)]; letters != nil {
 			rate = letters.Sent
 		}
 		m.chart.Links = append(m.chart.Links, chart.Link{From: name, To: name + " dead", Rate: rate})
@@ -109,7 +113,7 @@ func (m *mapped) add(w *ops.Watched) {
 // feed links a queue with its exchange. A filter lets nothing through if the exchange gets messages and the queue none.
 func (m *mapped) feed(w *ops.Watched, name string) {
 	exchange := driver.Channel{Exchange: w.Channel.Exchange}.String()
-	above := find(m.seen, exchange)
+	above := m.known[driver.Channel{Exchange: w.Channel.Exchange, Ordered: w.Channel.Ordered}]
 	if !m.drawn[exchange] {
 		if m.drawn == nil {
 			m.drawn = map[string]bool{}
@@ -125,13 +129,10 @@ func (m *mapped) feed(w *ops.Watched, name string) {
 		m.chart.Nodes = append(m.chart.Nodes, n)
 	}
 	l := chart.Link{From: exchange, To: name, Rate: w.Sent}
-	if c := m.settings.All[name]; c != nil {
-		l.Filter = c.Setting("subscription FilterPolicy")
+	if c := m.settings.All[name]; c != nil && filterOf(c) != "" {
+		l.Filter = filterWords(filterOf(c))
 	}
-	if a, ok := m.settings.Acts[name]; ok && l.Filter != "" {
-		published, got := m.settings.Acts[exchange].Sent, a.Sent
-		l.Blocked = published.Known() && published.Value > 0 && got.Known() && got.Value == 0
-	}
+	_, l.Blocked = m.settings.shut(w)
 	if above != nil && above.Sent > 0 && w.Sent == 0 && l.Filter != "" {
 		l.Blocked = true
 	}

@@ -31,6 +31,7 @@ const (
 type trouble struct {
 	Severity severity
 	Text     string
+	Href     string // where it can be mended; "": on the page of the channel
 }
 
 // row is a channel in the list.
@@ -48,6 +49,7 @@ type row struct {
 	Severity                   severity
 	Bad                        bool // the age is beyond the tolerance
 	BadLetters                 bool
+	Expires                    bool // the service is about to delete messages
 
 	over float64 // the age in tolerances
 	old  time.Duration
@@ -107,6 +109,7 @@ type nowData struct {
 	Page, Pages                         int
 	Before, After                       string
 	SortHref                            string
+	Notices                             []trouble
 }
 
 // nowPage lists all channels.
@@ -137,6 +140,7 @@ func nowPage(r *request) (*view, error) {
 	d.HistoryErr = seen.HistoryErr
 	rows := rowsOf(r.c, seen)
 	d.sum(rows)
+	d.Notices = notices(r, indexOf(seen), r.c.processes.kept.Load())
 	rows = slices.DeleteFunc(rows, func(one row) bool { return !matches(one.Name, d.Query) })
 	d.Matches = len(rows)
 	if less := by[n].less; less != nil {
@@ -201,10 +205,7 @@ func matches(name, words string) bool {
 
 // rowsOf makes a row of each queue, by name. Dead letters are part of their queue's row, unless there is none.
 func rowsOf(c *Console, v *ops.View) []row {
-	queues := map[driver.Channel]bool{}
-	for i := range v.Channels {
-		queues[v.Channels[i].Channel] = true
-	}
+	seen := indexOf(v)
 	var rows []row
 	for i := range v.Channels {
 		w := &v.Channels[i]
@@ -213,17 +214,17 @@ func rowsOf(c *Console, v *ops.View) []row {
 		case driver.RoleExchange:
 			continue
 		case driver.RoleDeadLetters:
-			if ch.DeadLetter = false; queues[ch] {
+			if ch.DeadLetter = false; seen[ch] != nil {
 				continue
 			}
 		}
-		rows = append(rows, newRow(c, w))
+		rows = append(rows, newRow(c, w, seen))
 	}
 	return rows
 }
 
 // newRow makes a row without its pictures.
-func newRow(c *Console, w *ops.Watched) row {
+func newRow(c *Console, w *ops.Watched, seen index) row {
 	name := w.Channel.String()
 	paused := c.pauses.now(name, w.Paused)
 	one := row{
@@ -245,34 +246,38 @@ func newRow(c *Console, w *ops.Watched) row {
 	if w.Channel.DeadLetter {
 		one.Letters, one.Waiting, one.InFlight, letterLimit = w.Waiting+w.InFlight+w.Delayed, 0, 0, t.DeadLetters
 	}
-	is := func(s severity, format string, args ...any) {
-		one.Troubles = append(one.Troubles, trouble{s, fmt.Sprintf(format, args...)})
-		one.Severity = max(one.Severity, s)
-	}
 	if w.Err != nil {
 		one.Waiting, one.InFlight, one.Delayed = -1, -1, -1
-		is(critical, "it could not be looked at: %s", chart.Plain(w.Err.Error(), 200))
+		one.is(critical, "", "it could not be looked at: %s", chart.Plain(w.Err.Error(), 200))
 	}
 	if one.over > 1 {
 		one.Bad = true
-		is(critical, "the oldest message waits for %s, and %s are tolerated", span(w.Oldest), span(t.Age))
+		one.is(critical, one.Messages, "the oldest message waits for %s, and %s are tolerated", span(w.Oldest),
+			span(t.Age))
 	}
 	if letterLimit > 0 && one.Letters >= letterLimit {
 		one.BadLetters = true
-		is(critical, "%s", plural(one.Letters, "dead letter"))
+		one.is(critical, one.Dead, "%s", plural(one.Letters, "dead letter"))
 	}
 	if t.Depth > 0 && one.Waiting >= t.Depth {
-		is(warning, "%s wait, and the limit is %s", plural(one.Waiting, "message"), count(t.Depth))
+		one.is(warning, one.Messages, "%s wait, and the limit is %s", plural(one.Waiting, "message"), count(t.Depth))
 	}
 	if paused {
-		is(warning, "it is paused")
+		one.is(warning, "", "it is paused")
 	} else if one.Waiting > 0 && one.InFlight == 0 && w.Done == 0 && one.over > 0.5 {
-		is(warning, "nothing is handled")
+		one.is(warning, "", "nothing is handled")
 	}
 	for _, wrong := range t.Wrong {
-		is(warning, "%s", wrong)
+		one.is(warning, "", "%s", wrong)
 	}
+	one.foresee(c, w, seen)
 	return one
+}
+
+// is adds a trouble, and where it can be mended.
+func (one *row) is(s severity, href, format string, args ...any) {
+	one.Troubles = append(one.Troubles, trouble{s, fmt.Sprintf(format, args...), href})
+	one.Severity = max(one.Severity, s)
 }
 
 // draw makes the pictures of a row.

@@ -21,7 +21,9 @@ const (
 type watch struct {
 	sampler *ops.Sampler
 	always  bool
+	beside  func(ctx context.Context, v *ops.View) // finds out what is not in a view, beside the looks
 
+	finding sync.Mutex // held by beside
 	mu      sync.Mutex
 	view    *ops.View // nil: none yet
 	changed chan struct{}
@@ -33,8 +35,8 @@ type watch struct {
 	work    sync.WaitGroup
 }
 
-func newWatch(s *ops.Sampler, always bool) *watch {
-	w := &watch{sampler: s, always: always, changed: make(chan struct{})}
+func newWatch(s *ops.Sampler, always bool, beside func(ctx context.Context, v *ops.View)) *watch {
+	w := &watch{sampler: s, always: always, beside: beside, changed: make(chan struct{})}
 	w.ctx, w.stop = context.WithCancel(context.Background())
 	if always {
 		w.wanted()
@@ -65,8 +67,27 @@ func (w *watch) wanted() {
 			if w.publish(&v) {
 				return
 			}
+			w.work.Go(func() { w.find(&v) })
 		}
 	})
+}
+
+// find finds out what is not in a view, unless that is still under way for the one before, and wakes the pages.
+func (w *watch) find(v *ops.View) {
+	if !w.finding.TryLock() {
+		return
+	}
+	defer w.finding.Unlock()
+	w.beside(w.ctx, v)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.wake()
+}
+
+// wake tells the pages that something has changed.
+func (w *watch) wake() {
+	close(w.changed)
+	w.changed = make(chan struct{})
 }
 
 // publish keeps a view, and reports whether nobody is interested any more.
@@ -74,8 +95,7 @@ func (w *watch) publish(v *ops.View) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.view = v
-	close(w.changed)
-	w.changed = make(chan struct{})
+	w.wake()
 	if w.always || time.Now().Before(w.until) {
 		return false
 	}
@@ -115,6 +135,31 @@ func find(v *ops.View, name string) *ops.Watched {
 	for i := range v.Channels {
 		if v.Channels[i].Channel.String() == name {
 			return &v.Channels[i]
+		}
+	}
+	return nil
+}
+
+// index finds what was seen of a channel.
+type index map[driver.Channel]*ops.Watched
+
+// indexOf makes the index of a view, which may be nil.
+func indexOf(v *ops.View) index {
+	x := index{}
+	if v == nil {
+		return x
+	}
+	for i := range v.Channels {
+		x[v.Channels[i].Channel] = &v.Channels[i]
+	}
+	return x
+}
+
+// named finds a channel by its name; nil: it was not seen.
+func (x index) named(name string) *ops.Watched {
+	for ch, w := range x {
+		if ch.String() == name {
+			return w
 		}
 	}
 	return nil

@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/godwitmq/godwit/console/internal/chart"
@@ -45,6 +46,13 @@ type processes struct {
 	at        time.Time
 	reports   []ops.WorkersReport
 	problems  []error
+	kept      atomic.Pointer[reported] // the last answers; nil: none yet
+}
+
+// reported is what the processes answered.
+type reported struct {
+	reports  []ops.WorkersReport
+	problems []error
 }
 
 // newProcesses reads the list of addresses, some of which may be files of others.
@@ -121,6 +129,7 @@ func (p *processes) ask(ctx context.Context) ([]ops.WorkersReport, []error) {
 	})
 	slices.SortFunc(problems, func(a, b error) int { return cmp.Compare(a.Error(), b.Error()) })
 	p.at, p.reports, p.problems = time.Now(), reports, problems
+	p.kept.Store(&reported{reports, problems})
 	return reports, problems
 }
 
@@ -189,6 +198,7 @@ type stuckRow struct {
 	Channel, Process string
 	Age              time.Duration
 	Beyond           bool
+	Message, Dead    string // where the message is, and where it will be if it dies
 }
 
 // workersData is what the page of workers shows.
@@ -220,7 +230,10 @@ func workersPage(r *request) (*view, error) {
 				d.Running++
 				age := max(0, now.Sub(h.Since))
 				if c.Timeout > 0 && age > c.Timeout/2 {
-					d.Stuck = append(d.Stuck, stuckRow{h, c.Channel, process, age, age > c.Timeout})
+					d.Stuck = append(d.Stuck, stuckRow{
+						h, c.Channel, process, age, age > c.Timeout,
+						r.c.url("channel", c.Channel, "messages", h.ID), r.c.url("channel", c.Channel+"@dlq", "dead"),
+					})
 				}
 			}
 		}
@@ -336,14 +349,14 @@ func tenantsPage(r *request) (*view, error) {
 	reports, problems := r.c.processes.ask(r.Context())
 	d.Problems = problems
 	now := time.Now()
-	spent := map[string]time.Duration{}
+	type ofTenant struct{ channel, tenant string }
+	spent := map[ofTenant]time.Duration{}
 	for _, report := range reports {
 		for _, c := range report.Consumers {
-			for _, e := range c.Ends {
-				d.Ends++
-				if name := cmp.Or(e.Tenant, e.OrderKey); name != "" {
-					spent[c.Channel+" "+name] += e.Took
-				}
+			d.Ends += len(c.Ends)
+			times, _ := spentBy(&c, now)
+			for name, took := range times {
+				spent[ofTenant{c.Channel, name}] += took
 			}
 			row := waitRow{
 				Channel: c.Channel, Href: r.c.url("channel", c.Channel),
@@ -351,9 +364,6 @@ func tenantsPage(r *request) (*view, error) {
 				Waiting: c.Waiting, Lanes: c.Lanes, Blocked: c.Blocked,
 			}
 			for _, h := range c.Running {
-				if name := cmp.Or(h.Tenant, h.OrderKey); name != "" {
-					spent[c.Channel+" "+name] += max(0, now.Sub(h.Since))
-				}
 				if h.OrderKey != "" && len(row.By) < 5 {
 					row.By = append(row.By, h)
 				}
@@ -366,7 +376,10 @@ func tenantsPage(r *request) (*view, error) {
 	slices.SortStableFunc(d.Waits, func(a, b waitRow) int { return cmp.Compare(b.Blocked, a.Blocked) })
 	bars := chart.Bars{Label: "handler time by tenant or key", Unit: chart.Seconds, Width: 1180}
 	for name, took := range spent {
-		bars.Rows = append(bars.Rows, chart.Bar{Label: name, Value: took.Seconds()})
+		bars.Rows = append(bars.Rows, chart.Bar{
+			Label: name.channel + " " + name.tenant, Value: took.Seconds(),
+			Href: tenantHref(r.c, name.channel, name.tenant),
+		})
 	}
 	slices.SortFunc(bars.Rows, func(a, b chart.Bar) int {
 		return cmp.Or(cmp.Compare(b.Value, a.Value), cmp.Compare(a.Label, b.Label))

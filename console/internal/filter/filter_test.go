@@ -22,7 +22,7 @@ func TestParse(t *testing.T) {
 	}
 	want := ops.Selection{
 		Kinds: []string{"timeout", "panic"}, Group: "ab12", Error: `no "stock"`,
-		Headers:   []driver.Header{{Name: "tenant", Value: "acme"}}, Keys: []string{"globex"},
+		Headers: []driver.Header{{Name: "tenant", Value: "acme"}}, Keys: []string{"globex"},
 		OlderThan: time.Hour, NewerThan: 48 * time.Hour, MinAttempts: 3, IDs: []string{"x", "y"},
 		DiedFrom: time.Date(2026, 11, 26, 13, 0, 0, 0, time.UTC), DiedTo: time.Date(2026, 11, 27, 0, 0, 0, 0, time.UTC),
 	}
