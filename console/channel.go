@@ -1,6 +1,7 @@
 package console
 
 import (
+	"errors"
 	"fmt"
 	"html/template"
 	"slices"
@@ -66,6 +67,9 @@ type channelData struct {
 	Related                   []row
 	Pause, Resume, Plan, Here string
 	May                       bool
+	CanPause                  bool // the service can
+	OrderIsOf                 bool // order is chosen by consumers, not by the channel
+	Uncounted                 bool // the service does not count what is done
 }
 
 // spans are how far back the charts go.
@@ -83,7 +87,7 @@ func channelPage(r *request) (*view, error) {
 	d := &channelData{
 		Name: name, Tabs: tabsOf(c, name, "overview", seen), May: r.may >= LevelAct,
 		Pause: c.url("channel", name, "pause"), Resume: c.url("channel", name, "resume"),
-		Plan: c.url("channel", name, "plan"), Here: r.URL.RequestURI(),
+		Plan: c.url("channel", name, "plan"), Here: r.URL.RequestURI(), CanPause: driver.OperationsOf(c.b).Pause != nil,
 	}
 	w := find(seen, name)
 	known := indexOf(seen)
@@ -95,6 +99,9 @@ func channelPage(r *request) (*view, error) {
 		d.Info = info
 		d.Tabs.IsExchange = info.Channel.Role() == driver.RoleExchange
 		d.describe(c, known)
+		d.OrderIsOf = !onAWS(info.Address)
+		d.Uncounted = info.Activity != nil && errors.Is(info.Activity.Deleted.Err, driver.ErrNotCounted) &&
+			info.Channel.Role() == driver.RoleQueue
 		if d.Filter, err = readFilter(r, info); err != nil {
 			info.Problems = append(info.Problems, err)
 		}
@@ -112,6 +119,9 @@ func channelPage(r *request) (*view, error) {
 		live: []string{"channel-state", "channel-flow", "channel-charts"},
 	}, nil
 }
+
+// onAWS reports whether an address is an ARN.
+func onAWS(address string) bool { return strings.HasPrefix(address, "arn:") }
 
 // describe fills in what does not change by itself.
 func (d *channelData) describe(c *Console, seen index) {
@@ -132,7 +142,7 @@ func (d *channelData) describe(c *Console, seen index) {
 		related := newRow(c, w, seen)
 		related.Exchange = one.Channel.Role() == driver.RoleExchange
 		if one.Channel.DeadLetter {
-			related.Href = related.Dead
+			related.Href, related.Waiting, related.InFlight = related.Dead, w.Waiting, w.InFlight
 		}
 		d.Related = append(d.Related, related)
 	}

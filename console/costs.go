@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"html/template"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/godwitmq/godwit/console/internal/chart"
@@ -83,25 +82,30 @@ func costsPage(r *request) (*view, error) {
 		if w.Waiting == 0 && w.Oldest < 0 && w.Err == nil {
 			one.Oldest = 0
 		}
-		one.Kept = -1
 		if one.Retention = retentionOf(c); one.Retention > 0 {
-			one.Kept = percent(int64(one.Oldest), int64(one.Retention))
-			_, _, one.Expires = s.expires(w)
+			one.Kept = percent(int64(one.Oldest/time.Second), int64(one.Retention/time.Second))
+			_, one.Expires = s.expires(w)
 		}
 		one.Dead = w.Channel.DeadLetter
 		if one.Mend = r.c.url("channel", one.Name, "messages"); one.Dead {
 			one.Mend = r.c.url("channel", one.Name, "dead")
 			one.Href = one.Mend
 		}
-		quota, price := int64(flightMost), sqsPrice
-		if w.Channel.Ordered {
-			quota, price = flightFIFO, fifoPrice
+		a, counted := s.Acts[one.Name]
+		if counted && a.Sent.Known() {
+			one.Messages = a.Sent.Value
 		}
-		one.Flight = percent(w.InFlight, quota)
-		one.FlightsHigh = one.Flight >= 75
-		if a, ok := s.Acts[one.Name]; ok && strings.HasPrefix(c.Address, "arn:") {
-			d.Priced = true
-			one.price(&a, price)
+		if onAWS(c.Address) {
+			quota, price := int64(flightMost), sqsPrice
+			if w.Channel.Ordered {
+				quota, price = flightFIFO, fifoPrice
+			}
+			one.Flight = percent(w.InFlight, quota)
+			one.FlightsHigh = one.Flight >= 75
+			if counted {
+				d.Priced = true
+				one.price(&a, price)
+			}
 		}
 		if one.Expires {
 			d.Expires++
@@ -128,7 +132,6 @@ func (one *costRow) price(a *driver.Activity, price float64) {
 	if !a.Sent.Known() || !a.Received.Known() || !a.Deleted.Known() || hours <= 0 {
 		return
 	}
-	one.Messages = a.Sent.Value
 	empty := int64(0)
 	if a.EmptyReceives.Known() {
 		empty = a.EmptyReceives.Value

@@ -62,7 +62,7 @@ func filterWords(policy string) string {
 func readFilter(r *request, info *describe.Channel) (*filterData, error) {
 	do := driver.OperationsOf(r.c.b)
 	if info.Channel.Role() != driver.RoleQueue || info.Channel.Exchange == "" || do.Specs == nil ||
-		!strings.HasPrefix(info.Address, "arn:") {
+		!onAWS(info.Address) {
 		return nil, nil //nolint:nilnil // there is none
 	}
 	specs, err := do.Specs(r.Context(), []driver.Channel{info.Channel})

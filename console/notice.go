@@ -123,26 +123,28 @@ func spentBy(work *ops.ConsumerWork, now time.Time) (spent map[string]time.Durat
 	return spent, sum
 }
 
-// retentionOf is how long the service keeps the messages of a channel; negative: unknown, or without limit.
+// retentionOf is how long the service keeps the messages of a channel; 0: without limit; negative: unknown, because a
+// topic of Kafka has the default of its brokers.
 func retentionOf(c *describe.Channel) time.Duration {
 	for name, unit := range map[string]time.Duration{
 		"MessageRetentionPeriod": time.Second, c.Address + " retention.ms": time.Millisecond,
 	} {
-		if n, err := strconv.ParseInt(c.Setting(name), 10, 64); err == nil && n > 0 {
-			return time.Duration(n) * unit
+		if n, err := strconv.ParseInt(c.Setting(name), 10, 64); err == nil {
+			return time.Duration(max(0, n)) * unit
 		}
 	}
 	return -1
 }
 
 // expires reports that the oldest message of a channel is about to expire, and in how long.
-func (s *surveyed) expires(w *ops.Watched) (in, retention time.Duration, soon bool) {
+func (s *surveyed) expires(w *ops.Watched) (in time.Duration, soon bool) {
 	info := s.All[w.Channel.String()]
 	if info == nil || w.Oldest <= 0 {
-		return 0, 0, false
+		return 0, false
 	}
-	retention = retentionOf(info)
-	return max(0, retention-w.Oldest), retention, percent(int64(w.Oldest), int64(retention)) >= expiresAt
+	retention := retentionOf(info)
+	kept := percent(int64(w.Oldest/time.Second), int64(retention/time.Second))
+	return max(0, retention-w.Oldest), kept >= expiresAt
 }
 
 // shut reports whether a queue got nothing of the messages that its exchange got in the last hour, although it has a
@@ -165,7 +167,7 @@ func (one *row) foresee(c *Console, w *ops.Watched, seen index) {
 	if s == nil {
 		return
 	}
-	if in, _, soon := s.expires(w); soon {
+	if in, soon := s.expires(w); soon {
 		one.Expires = true
 		to := one.Messages
 		if w.Channel.DeadLetter {
@@ -174,7 +176,7 @@ func (one *row) foresee(c *Console, w *ops.Watched, seen index) {
 		one.is(critical, to, "the service deletes the oldest message in %s, because its retention ends", span(in))
 	}
 	if dead := seen[letters(w.Channel)]; dead != nil && !w.Channel.DeadLetter {
-		if in, _, soon := s.expires(dead); soon {
+		if in, soon := s.expires(dead); soon {
 			one.Expires = true
 			one.is(critical, one.Dead, "the service deletes the oldest dead letter in %s, because its retention ends",
 				span(in))
