@@ -52,6 +52,9 @@ type Options struct {
 	// Local is the embedded server behind the backend. Set it to show a bar that sends, advances the clock, injects
 	// faults and resets. nil: none.
 	Local Local
+	// Spaces lists the namespaces that have a console each at this address, for links in every page; it is called for
+	// each page. Set it where there are several. nil: there is only this one.
+	Spaces func() []Space
 	// Logger gets what cannot be shown in a page. nil: slog.Default(). Set it to log elsewhere.
 	Logger *slog.Logger
 }
@@ -100,6 +103,13 @@ type Mask struct {
 type Expression interface {
 	Selects(body []byte) (bool, error)
 	Edit(body []byte) ([]byte, error)
+}
+
+// Space is a namespace with a console of its own.
+type Space struct {
+	Name string // "": the channels without a namespace
+	Href string // the path of its console, such as /in/prod/
+	Here bool   // it is the one of this console
 }
 
 // Local is an embedded server. Its methods are safe for concurrent use.

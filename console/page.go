@@ -117,6 +117,7 @@ type layout struct {
 	Level                  Level
 	May                    bool
 	Local                  *localBar
+	Spaces                 []Space // empty: there is only one
 	Body                   template.HTML
 	Again                  int
 	Live                   string
@@ -141,9 +142,15 @@ func (c *Console) render(to io.Writer, r *request, v *view) error {
 	if err := c.pages.ExecuteTemplate(&body, v.name, v.data); err != nil {
 		return err
 	}
+	var spaces []Space
+	if c.o.Spaces != nil {
+		if spaces = c.o.Spaces(); len(spaces) < 2 {
+			spaces = nil
+		}
+	}
 	return c.pages.ExecuteTemplate(to, "layout", &layout{
 		Title: v.title, Name: c.o.Name, Nav: v.nav, User: r.name, Level: r.may, May: r.may >= LevelAct,
-		Local: localBarOf(r),
+		Local: localBarOf(r), Spaces: spaces,
 		Body:  template.HTML(body.String()), Again: v.again, Live: strings.Join(v.live, " "),
 		Here: r.URL.RequestURI(),
 	})

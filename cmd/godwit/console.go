@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,13 +18,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/godwitmq/godwit"
 	"github.com/godwitmq/godwit/cmd/godwit/internal/jq"
+	"github.com/godwitmq/godwit/cmd/godwit/internal/localconsole"
 	"github.com/godwitmq/godwit/console"
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/localaws"
-	"github.com/godwitmq/godwit/localaws/wire"
-	"github.com/godwitmq/godwit/ops"
 )
 
 const (
@@ -202,7 +199,11 @@ func expression(text string) (console.Expression, error) {
 
 func (o *consoleOptions) run(ctx context.Context, b driver.Backend, out, errOut io.Writer) error {
 	o.console.Logger = slog.New(slog.NewTextHandler(errOut, nil))
-	url, stop, err := serveConsole(o.listen, b, &o.console)
+	c, err := console.New(b, &o.console)
+	if err != nil {
+		return err
+	}
+	url, stop, err := serveConsole(o.listen, c)
 	if err != nil {
 		return err
 	}
@@ -214,12 +215,14 @@ func (o *consoleOptions) run(ctx context.Context, b driver.Backend, out, errOut 
 	return errors.Join(err, stop())
 }
 
-// serveConsole serves a console until stop is called.
-func serveConsole(listen string, b driver.Backend, o *console.Options) (url string, stop func() error, err error) {
-	c, err := console.New(b, o)
-	if err != nil {
-		return "", nil, err
-	}
+// webConsole is a console, or several.
+type webConsole interface {
+	http.Handler
+	Close(ctx context.Context) error
+}
+
+// serveConsole serves a console until stop is called, which closes it.
+func serveConsole(listen string, c webConsole) (url string, stop func() error, err error) {
 	l, err := net.Listen("tcp", listen)
 	if err != nil {
 		return "", nil, errors.Join(fmt.Errorf("serve the console: %w", err), c.Close(context.Background()))
@@ -227,7 +230,7 @@ func serveConsole(listen string, b driver.Backend, o *console.Options) (url stri
 	server := &http.Server{Handler: c, ReadHeaderTimeout: consoleReads, ReadTimeout: consoleReads}
 	var serving sync.WaitGroup
 	serving.Go(func() { _ = server.Serve(l) }) // it ends with ErrServerClosed
-	return endpoint(l.Addr()) + cmp.Or(o.Path, "/"), func() error {
+	return endpoint(l.Addr()) + "/", func() error {
 		// The console ends its streams, for which the server would wait.
 		err := c.Close(context.Background())
 		ending, cancel := context.WithTimeout(context.Background(), consoleEnds)
@@ -240,96 +243,21 @@ func serveConsole(listen string, b driver.Backend, o *console.Options) (url stri
 	}, nil
 }
 
-// embedded is what the console does with a server in this process.
-type embedded struct {
-	server *localaws.Server
-	b      driver.Backend
-
-	mu       sync.Mutex
-	injected string
-	remove   func()
-}
-
-// Send sends a message, and creates the channel if it does not exist.
-func (e *embedded) Send(ctx context.Context, channel string, body []byte) error {
-	var o godwit.ProducerOptions
-	if found, err := ops.Find(ctx, e.b, channel); err == nil {
-		o.Ordered = found.Channel.Ordered
-	}
-	p, err := godwit.NewProducer(ctx, e.b, channel, &o)
-	if err != nil {
-		return err
-	}
-	return errors.Join(p.Send(ctx, godwit.Message{Body: body}), p.Close(ctx))
-}
-
-// Advance moves the clock.
-func (e *embedded) Advance(d time.Duration) { e.server.Advance(d) }
-
-// faultNames are the faults, with the actions that they are about.
-func faultNames() (names []string, actions map[string]string) {
-	return []string{"every call is slow", "sends fail", "receives fail", "deletes fail"}, map[string]string{
-		"every call is slow": "*", "sends fail": "sqs.SendMessage", "receives fail": "sqs.ReceiveMessage",
-		"deletes fail": "sqs.DeleteMessage",
-	}
-}
-
-// Faults are the faults that can be injected.
-func (e *embedded) Faults() []string {
-	names, _ := faultNames()
-	return names
-}
-
-// Inject injects a fault, in the place of the last one.
-func (e *embedded) Inject(fault string) error {
-	_, actions := faultNames()
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.remove != nil {
-		e.remove()
-		e.remove = nil
-	}
-	if e.injected = fault; fault == "" {
-		return nil
-	}
-	action := actions[fault]
-	outcome := localaws.Outcome{Err: &wire.Error{
-		Code: "ServiceUnavailable", Status: http.StatusServiceUnavailable, Fault: true,
-		Message: "The console injects this fault: " + fault + ".",
-	}}
-	if action == "*" {
-		outcome = localaws.Outcome{Delay: time.Second}
-	}
-	e.remove = e.server.Control("*", func(_ context.Context, r *localaws.Request) localaws.Outcome {
-		if r.Is(action) || r.Is(action+"Batch") {
-			return outcome
-		}
-		return localaws.Outcome{}
-	})
-	return nil
-}
-
-// Injected is the fault that is injected.
-func (e *embedded) Injected() string {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.injected
-}
-
-// Reset deletes everything.
-func (e *embedded) Reset() { e.server.Reset() }
-
 // mountConsole serves a console of a server in this process, and prints its address.
-func mountConsole(listen string, server *localaws.Server, b driver.Backend, to io.Writer) (stop func() error,
-	err error,
+func mountConsole(listen string, server *localaws.Server, b driver.Backend, region string, to io.Writer) (
+	stop func() error, err error,
 ) {
 	if listen == consoleOff {
 		return func() error { return nil }, nil
 	}
-	url, stop, err := serveConsole(listen, b, &console.Options{
+	c, err := localconsole.New(server, b, region, &console.Options{
 		Name: "local", Level: console.LevelAct, Expression: expression, Interval: 2 * time.Second,
-		Local: &embedded{server: server, b: b}, Logger: slog.New(slog.NewTextHandler(to, nil)),
+		Logger: slog.New(slog.NewTextHandler(to, nil)),
 	})
+	if err != nil {
+		return nil, err
+	}
+	url, stop, err := serveConsole(listen, c)
 	if err != nil {
 		return nil, fmt.Errorf("%w (--console off serves none)", err)
 	}

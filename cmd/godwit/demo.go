@@ -87,7 +87,7 @@ func (o *demoOptions) run(ctx context.Context, out, errOut io.Writer) error {
 	}
 	stop := func() error { return nil }
 	do.Opened = func(b *local.Backend) (err error) {
-		stop, err = mountConsole(o.console, b.Server(), b, errOut)
+		stop, err = mountConsole(o.console, b.Server(), b, "", errOut)
 		return err
 	}
 	do.Closing = func() error { return stop() }

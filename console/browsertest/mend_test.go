@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/godwitmq/godwit/console"
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/local"
 )
 
 // poison rejects n messages of orders.
@@ -205,4 +207,53 @@ func TestForeignPage(t *testing.T) {
 	tab.do(chromedp.Navigate(fmt.Sprintf(`data:text/html,<form method=post action="%s/channel/orders/pause"><button>x`, base)),
 		chromedp.Click("button"))
 	tab.says("another site")
+}
+
+// A namespace is chosen in the page, by mouse or keyboard.
+func TestNamespaces(t *testing.T) {
+	w := newWorld(t)
+	w.ensure(orders, nil)
+	prod, err := local.On(t.Context(), w.b.Server(), &local.Options{Namespace: "prod"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer prod.Close(context.Background())
+	payments := driver.Channel{Queue: "payments"}
+	if err := prod.Ensure(t.Context(), driver.ChannelSpec{Channel: payments, Owner: true}); err != nil {
+		t.Fatal(err)
+	}
+	mux := http.NewServeMux()
+	for i, b := range []driver.Backend{w.b, prod} {
+		path := []string{"", "/in/prod"}[i]
+		c, err := console.New(b, &console.Options{
+			Path: path, Level: console.LevelAct, Interval: time.Second, Spaces: func() []console.Space {
+				return []console.Space{{Href: "/", Here: i == 0}, {Name: "prod", Href: "/in/prod/", Here: i == 1}}
+			},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := c.Close(context.Background()); err != nil {
+				t.Error(err)
+			}
+		})
+		mux.Handle(path+"/", c)
+	}
+	server := httptest.NewServer(mux)
+	t.Cleanup(func() {
+		server.CloseClientConnections()
+		server.Close()
+	})
+	tab := newTab(t, server.URL)
+	tab.open("/")
+	tab.says("orders")
+	tab.pressIn(".spaces a", "prod")
+	tab.on("/in/prod/")
+	tab.says("payments")
+	tab.picture("namespace")
+	tab.press("payments")
+	tab.on("/in/prod/channel/payments")
+	tab.pressIn(".spaces a", "none")
+	tab.on("/")
 }

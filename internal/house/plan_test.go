@@ -253,6 +253,10 @@ var plan = []room{
 	{path: "cmd/godwit/internal/detach"},
 	{path: "cmd/godwit/internal/faults", ours: []string{"localaws", "localaws/wire"}},
 	{path: "cmd/godwit/internal/jq", others: []string{"github.com/itchyny/gojq"}},
+	{
+		path: "cmd/godwit/internal/localconsole",
+		ours: []string{".", "console", "driver", "local", "localaws", "localaws/wire", "ops"},
+	},
 	{path: "cmd/godwit/internal/manual", others: []string{cobra, pflag}},
 	{path: "cmd/godwit/internal/worker", ours: []string{".", "internal/backoff"}},
 	{path: "cmd/godwit/internal/demo", ours: []string{"..."}},
