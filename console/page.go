@@ -151,7 +151,7 @@ func (c *Console) render(to io.Writer, r *request, v *view) error {
 	return c.pages.ExecuteTemplate(to, "layout", &layout{
 		Title: v.title, Name: c.o.Name, Nav: v.nav, User: r.name, Level: r.may, May: r.may >= LevelAct,
 		Local: localBarOf(r), Spaces: spaces,
-		Body:  template.HTML(body.String()), Again: v.again, Live: strings.Join(v.live, " "),
+		Body: template.HTML(body.String()), Again: v.again, Live: strings.Join(v.live, " "),
 		Here: r.URL.RequestURI(),
 	})
 }
