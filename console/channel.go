@@ -77,7 +77,7 @@ func spans() []reach {
 	return []reach{{Name: "1 h", span: time.Hour}, {Name: "6 h", span: 6 * time.Hour}}
 }
 
-// chartPoints is how many steps a chart has.
+// chartPoints is how many steps a chart has at most.
 const chartPoints = 180
 
 // channelPage shows one channel.
@@ -165,9 +165,9 @@ func (d *channelData) draw(r *request, seen *ops.View, known index, w *ops.Watch
 		d.Reaches = append(d.Reaches, s)
 	}
 	d.flow(c, w)
-	step := width / chartPoints
+	step, points := grain(width, chartPoints, seen.Pace.Interval)
 	values := func(value func(s *ops.Sample) float64) []float64 {
-		return steps(history, seen.At, step, chartPoints, value)
+		return steps(history, seen.At, step, points, value)
 	}
 	if w.Channel.Role() != driver.RoleExchange {
 		d.Depth = chart.Lines{
@@ -189,14 +189,16 @@ func (d *channelData) draw(r *request, seen *ops.View, known index, w *ops.Watch
 			})}},
 		}.SVG()
 	}
-	d.Times = handlerTimes(r.Context(), c.processes, d.Name, seen.At, step)
-	d.Rates = chart.Lines{
+	d.Times = handlerTimes(r.Context(), c.processes, d.Name, seen.At, step, points)
+	rates := chart.Lines{
 		Label: "messages a second", Step: step, End: seen.At.UTC(), Width: 600, Unit: chart.Rate,
-		Series: []chart.Series{
-			{Name: "sent", Values: values(func(s *ops.Sample) float64 { return s.Sent })},
-			{Name: "done", Values: values(func(s *ops.Sample) float64 { return s.Done })},
-		},
-	}.SVG()
+		Series: []chart.Series{{Name: "sent", Values: values(func(s *ops.Sample) float64 { return s.Sent })}},
+	}
+	if w.Channel.Role() != driver.RoleExchange {
+		done := chart.Series{Name: "done", Values: values(func(s *ops.Sample) float64 { return s.Done })}
+		rates.Series = append(rates.Series, done)
+	}
+	d.Rates = rates.SVG()
 }
 
 // flow draws the way of the channel's messages.

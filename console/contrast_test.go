@@ -15,7 +15,7 @@ type colors map[string][3]float64
 
 var variable = regexp.MustCompile(`--([a-z0-9-]+): (#[0-9a-f]{6});`)
 
-// readColors reads the variables of the style sheet. Those of dark replace those of light.
+// readColors reads the variables of the style sheet. A dark color replaces the light one of its name.
 func readColors(t *testing.T) (light, dark colors) {
 	t.Helper()
 	text, err := os.ReadFile("static/style.css")

@@ -192,7 +192,7 @@ type deadData struct {
 	*lookData
 	Heat   template.HTML
 	Groups []groupRow
-	More   int    // groups that are not in the list
+	Rest   int    // groups that are not in the list
 	All    string // the page without a filter
 }
 
@@ -229,7 +229,7 @@ func (d *deadData) groups(r *request) {
 	}
 	for i := range shown.Groups {
 		if i == heatRows {
-			d.More = len(shown.Groups) - heatRows
+			d.Rest = len(shown.Groups) - heatRows
 			break
 		}
 		g := &shown.Groups[i]
@@ -340,9 +340,13 @@ func messagesPage(r *request) (*view, error) {
 	}
 	d := &messagesData{lookData: l}
 	if l.Scan != nil && len(l.Scan.Found) > 0 {
-		dots := chart.Dots{Label: "messages by time and attempts", Width: 1180}
+		to := l.Scan.At.UTC()
+		dots := chart.Dots{Label: "messages by time and attempts", From: to.Add(-time.Minute), To: to, Width: 1180}
 		for i := range l.Scan.Found {
 			f := &l.Scan.Found[i]
+			if f.Sent.Before(dots.From) {
+				dots.From = f.Sent.UTC()
+			}
 			dots.Dots = append(dots.Dots, chart.Dot{
 				Label: f.ID, At: f.Sent.UTC(), Attempts: int(f.Attempts),
 				Href: r.c.url("channel", l.Name, "messages", f.ID),

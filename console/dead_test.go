@@ -50,7 +50,7 @@ func TestDeadFigures(t *testing.T) {
 		w.kill(driver.Death{Error: "card 4111 declined", Kind: "permanent"}, `{"secret":"kite"}`)
 		page := w.get(deadPath + "?filter=all")
 		w.says(page, "card &lt;n&gt; declined", "1 message selected")
-		w.silent(page, "4111", "kite", "With what is selected", "Requeue")
+		w.silent(page, "card 4111", "kite", "With what is selected", "Requeue")
 		for _, f := range []string{"body:kite", "header:tenant=globex", "error:4111"} {
 			w.refused(w.do("GET", deadPath+"?filter="+f, nil), 403, "your level is figures")
 		}

@@ -92,19 +92,19 @@ func TestMask(t *testing.T) {
 		Paths:   []string{"card.number", "items.*.price"},
 	}}
 	inWorld(t, o, func(w *world) {
-		w.kill(noStock, `{"card":{"number":"4111"},"items":[{"price":17},{"price":18,"name":"kite"}]}`,
-			"no JSON 4111")
+		w.kill(noStock, `{"card":{"number":"41115555"},"items":[{"price":17},{"price":18,"name":"kite"}]}`,
+			"no JSON 41115555")
 		page := w.get(deadPath + "?filter=all")
 		w.says(page, "kite")
-		w.silent(page, "4111", ":17", "globex")
+		w.silent(page, "41115555", ":17", "globex")
 		for _, m := range messageLink.FindAllStringSubmatch(page, -1) {
 			one := w.get(m[1])
-			w.silent(one, "4111", "globex", "Edit and requeue")
+			w.silent(one, "41115555", "globex", "Edit and requeue")
 			w.says(one, "•••")
 			w.refused(w.do("GET", m[1]+"/body", nil), 403, "hidden")
 			w.refused(w.do("POST", m[1]+"/edit", values("body", "x")), 400, "hidden")
 		}
-		for _, f := range []string{"body:4111", "header:tenant=globex"} {
+		for _, f := range []string{"body:41115555", "header:tenant=globex"} {
 			w.refused(w.do("GET", deadPath+"?filter="+f, nil), 403, "hidden")
 		}
 		w.refused(w.do("POST", "/channel/orders@dlq/plan", values("kind", "export", "filter", "all")), 403, "hidden")

@@ -156,7 +156,7 @@ func nowPage(r *request) (*view, error) {
 		d.After = r.with("page", strconv.Itoa(d.Page+1))
 	}
 	for i := range rows {
-		rows[i].draw(r.c, seen.At)
+		rows[i].draw(r.c, seen.At, seen.Pace.Interval)
 	}
 	d.Rows = rows
 	v.title = "Now"
@@ -281,7 +281,7 @@ func (one *row) is(s severity, href, format string, args ...any) {
 }
 
 // draw makes the pictures of a row.
-func (one *row) draw(c *Console, at time.Time) {
+func (one *row) draw(c *Console, at time.Time, interval time.Duration) {
 	limit := time.Duration(0)
 	if one.over > 0 && one.old > 0 {
 		limit = time.Duration(float64(one.old) / one.over)
@@ -293,7 +293,7 @@ func (one *row) draw(c *Console, at time.Time) {
 		limit = max(limit, time.Second)
 	}
 	one.Strip = chart.Strip{Label: one.Name, Age: one.old, Tolerance: limit}.SVG()
-	const step, points = time.Minute, 60
+	step, points := grain(time.Hour, 60, interval)
 	history := c.watch.sampler.History(one.ch)
 	one.Sent, one.Done = lately(history, at, one.Sent, one.Done)
 	waits := steps(history, at, step, points,
@@ -302,6 +302,13 @@ func (one *row) draw(c *Console, at time.Time) {
 		Label: one.Name + ", waiting in the last hour", Values: waits, Step: step,
 		End: at,
 	}.SVG()
+}
+
+// grain returns the step of a chart over a time, of which it has at most so many. A step has at least two looks, so
+// that no step is empty because a look was a little late.
+func grain(over time.Duration, most int, interval time.Duration) (step time.Duration, n int) {
+	step = max(over/time.Duration(most), 2*interval)
+	return step, max(1, int(over/step))
 }
 
 // steps puts samples into steps of time that end at a time: the largest value of each, or NaN.

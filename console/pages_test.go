@@ -1,12 +1,9 @@
 package console_test
 
 import (
-	"bytes"
-	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
@@ -112,68 +109,6 @@ func TestNowWhileTheServiceHangs(t *testing.T) {
 		time.Sleep(2 * time.Minute)
 		w.says(w.get("/"), "The list of channels is old", "no answer from the moon", "/channel/orders")
 	})
-}
-
-// A page of a thousand channels is small and fast.
-func TestAThousandChannels(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := thousand(t)
-		c, err := console.New(b, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer c.Close(context.Background())
-		w := &world{T: t, b: b, c: c, as: &http.Header{}}
-		w.get("/")
-		time.Sleep(10 * time.Minute)
-		page := w.get("/")
-		w.says(page, "All 1000 channels are within bounds", "page 1 of 10")
-		var zipped bytes.Buffer
-		z, _ := gzip.NewWriterLevel(&zipped, gzip.BestSpeed)
-		_, _ = z.Write([]byte(page))
-		_ = z.Close()
-		t.Logf("the page has %d bytes, and %d compressed", len(page), zipped.Len())
-		if len(page) > 150_000 {
-			t.Errorf("the page has %d bytes", len(page))
-		}
-		next := w.get("/?page=10")
-		w.says(next, "channel-with-a-long-name-0999", "page 10 of 10")
-	})
-}
-
-// thousand is a backend with a thousand channels.
-func thousand(t testing.TB) *memdriver.Backend {
-	b, err := memdriver.Open(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range 1000 {
-		ch := driver.Channel{Queue: fmt.Sprintf("channel-with-a-long-name-%04d", i)}
-		if err := b.Ensure(t.Context(), driver.ChannelSpec{Channel: ch, Owner: true}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return b
-}
-
-// BenchmarkNow renders a page of a thousand channels.
-func BenchmarkNow(b *testing.B) {
-	c, err := console.New(thousand(b), nil)
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer c.Close(context.Background())
-	for b.Loop() {
-		r := httptest.NewRequestWithContext(b.Context(), "GET", "http://127.0.0.1/", nil)
-		r.RemoteAddr = "127.0.0.1:1"
-		r.Header.Set("Accept-Encoding", "gzip")
-		w := httptest.NewRecorder()
-		c.ServeHTTP(w, r)
-		if w.Code != http.StatusOK {
-			b.Fatal(w.Code)
-		}
-		b.SetBytes(int64(w.Body.Len()))
-	}
 }
 
 // The page of a channel has its charts, settings and policy; it pauses and resumes.

@@ -285,7 +285,9 @@ func paceOf(ends []ops.HandlerEnd, now time.Time) (rate float64, p50, p95, p99 t
 }
 
 // handlerTimes draws the times of the handlers of a channel; "": no process reports them.
-func handlerTimes(ctx context.Context, p *processes, channel string, at time.Time, step time.Duration) template.HTML {
+func handlerTimes(ctx context.Context, p *processes, channel string, at time.Time, step time.Duration,
+	points int,
+) template.HTML {
 	if p.none() {
 		return ""
 	}
@@ -303,10 +305,10 @@ func handlerTimes(ctx context.Context, p *processes, channel string, at time.Tim
 	if !reported {
 		return ""
 	}
-	took := make([][]time.Duration, chartPoints)
+	took := make([][]time.Duration, points)
 	for i := range ends {
-		if back := int(at.Sub(ends[i].At) / step); back >= 0 && back < chartPoints {
-			took[chartPoints-1-back] = append(took[chartPoints-1-back], ends[i].Took)
+		if back := int(at.Sub(ends[i].At) / step); back >= 0 && back < points {
+			took[points-1-back] = append(took[points-1-back], ends[i].Took)
 		}
 	}
 	c := chart.Lines{Label: "times of handlers", Step: step, End: at.UTC(), Width: 600, Unit: chart.Seconds}
@@ -314,7 +316,7 @@ func handlerTimes(ctx context.Context, p *processes, channel string, at time.Tim
 		name  string
 		share float64
 	}{{"p50", 0.5}, {"p95", 0.95}, {"p99", 0.99}} {
-		values := make([]float64, chartPoints)
+		values := make([]float64, points)
 		for i := range took {
 			if values[i] = math.NaN(); len(took[i]) > 0 {
 				slices.Sort(took[i])

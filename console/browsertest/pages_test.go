@@ -144,7 +144,7 @@ func TestLocalBar(t *testing.T) {
 		tab.size(1280, dark)
 		tab.open("/")
 		tab.says("within bounds")
+		tab.picture(map[bool]string{false: "local-light", true: "local-dark"}[dark])
 		tab.accessible("local")
 	}
-	tab.picture("local-dark")
 }

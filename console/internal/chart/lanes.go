@@ -43,6 +43,9 @@ func (c Lanes) SVG() template.HTML {
 			says += " / " + age(r.Timeout)
 		}
 		class, share := against(r.Age, r.Timeout)
+		if class == "c-ok" && r.Age > r.Timeout/2 {
+			class = "c-warn"
+		}
 		size := box{labelWidth, y + 4, max(space*share, 1), 12}
 		if r.Age < 0 {
 			size.w = space

@@ -1,0 +1,216 @@
+package console_test
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/godwitmq/godwit/console"
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/driver/memdriver"
+)
+
+const (
+	crowdChannels = 1_000
+	crowdLetters  = 100_000
+	// crowdPage and crowdHeap are what a page and the memory of a console may have, in bytes.
+	crowdPage = 150_000
+	crowdHeap = 150 << 20
+)
+
+// crowd is a thousand channels, one of which has a hundred thousand dead letters. They are made when they are looked
+// at, so that the memory in use is the console's.
+type crowd struct{ *memdriver.Backend }
+
+func newCrowd(t testing.TB) crowd {
+	b, err := memdriver.Open(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range crowdChannels {
+		ch := driver.Channel{Queue: fmt.Sprintf("channel-with-a-long-name-%04d", i)}
+		if err := b.Ensure(t.Context(), driver.ChannelSpec{Channel: ch, Owner: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return crowd{b}
+}
+
+// crowdDead are the dead letters.
+var crowdDead = driver.Channel{Queue: "channel-with-a-long-name-0007", DeadLetter: true}
+
+func (c crowd) Inspect(ctx context.Context, ch driver.Channel) (driver.Depth, error) {
+	if ch == crowdDead {
+		return driver.Depth{Waiting: crowdLetters, Oldest: time.Hour}, nil
+	}
+	return c.Backend.Inspect(ctx, ch)
+}
+
+func (c crowd) Operations() driver.Operations {
+	do := driver.OperationsOf(c.Backend)
+	do.Peek = func(_ context.Context, _ driver.Channel, from driver.PeekFrom, most int) (
+		all []driver.Peeked, err error,
+	) {
+		first := 0
+		if from.ID != "" {
+			if first, err = strconv.Atoi(from.ID); err != nil {
+				return nil, err
+			}
+		}
+		died := time.Now().Add(-time.Hour)
+		for i := first; i < min(first+most, crowdLetters); i++ {
+			at := died.Add(time.Duration(i) * 30 * time.Millisecond)
+			all = append(all, driver.Peeked{Delivery: driver.Delivery{
+				ID: fmt.Sprintf("%06d", i), SentAt: at, Type: "order.placed",
+				Body: fmt.Appendf(nil, `{"order":%d,"article":"kite","user":{"name":"Ada"}}`, i),
+				Origin: &driver.Origin{ID: fmt.Sprint(i), Death: driver.Death{
+					Kind: "exhausted", Error: fmt.Sprintf("cause %c: no stock for article %d", 'a'+i%20, i),
+					Channel: "orders", Attempts: 3, First: at, Last: at,
+				}},
+			}})
+		}
+		return all, nil
+	}
+	return do
+}
+
+// crowdPages are the pages that grow with the number of channels or messages.
+var crowdPages = []string{
+	"/", "/?page=10", "/map", "/costs", "/channel/channel-with-a-long-name-0007@dlq/dead?look=100000",
+	"/channel/channel-with-a-long-name-0007@dlq/dead?look=100000&filter=all",
+	"/channel/channel-with-a-long-name-0007@dlq/messages?look=100000", "/channel/channel-with-a-long-name-0007",
+}
+
+// With a thousand channels and a hundred thousand dead letters, after six hours, every page has at most 150 KB before
+// compression, and the console uses at most 150 MB.
+func TestCrowd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newCrowd(t)
+		before := heap()
+		c, err := console.New(b, &console.Options{Level: console.LevelAct})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close(context.Background())
+		w := &world{T: t, b: b, c: c, as: &http.Header{}}
+		for range 40 {
+			w.get("/")
+			time.Sleep(9 * time.Minute)
+		}
+		w.says(w.get("/"), "1 of 1\u2009000 channels needs attention", "page 1 of 10", "100\u2009000 dead letters")
+		w.says(w.get("/?page=10"), "channel-with-a-long-name-0999")
+		for _, path := range crowdPages {
+			page := w.get(path)
+			var zipped bytes.Buffer
+			z, _ := gzip.NewWriterLevel(&zipped, gzip.BestSpeed)
+			_, _ = z.Write([]byte(page))
+			_ = z.Close()
+			t.Logf("%s has %d bytes, %d compressed", path, len(page), zipped.Len())
+			if len(page) > crowdPage {
+				t.Errorf("%s has %d bytes", path, len(page))
+			}
+		}
+		w.says(w.get(crowdPages[4]), "100\u2009000 dead letters in 20 groups", "6 smaller groups")
+		used := heap() - before
+		t.Logf("the console uses %.1f MiB", float64(used)/(1<<20))
+		if used > crowdHeap {
+			t.Errorf("the console uses %d bytes", used)
+		}
+	})
+}
+
+// heap is how many bytes are in use.
+func heap() int64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// crowdConsole is a console that has looked at the crowd.
+func crowdConsole(b *testing.B) *console.Console {
+	c, err := console.New(newCrowd(b), &console.Options{Level: console.LevelAct, Requests: 1_000_000})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = c.Close(context.Background()) })
+	for !strings.Contains(crowdGet(b, c, "/").Body.String(), "need") {
+		time.Sleep(10 * time.Millisecond) // the first look is under way
+	}
+	return c
+}
+
+func crowdGet(b *testing.B, c *console.Console, path string) *httptest.ResponseRecorder {
+	r := httptest.NewRequestWithContext(b.Context(), "GET", "http://127.0.0.1"+path, nil)
+	r.RemoteAddr = "127.0.0.1:1"
+	w := httptest.NewRecorder()
+	c.ServeHTTP(w, r)
+	if w.Code != http.StatusOK {
+		b.Fatal(w.Code, w.Body)
+	}
+	return w
+}
+
+// BenchmarkCrowd renders the pages of a thousand channels and a hundred thousand dead letters. Until the first paint,
+// a browser has 300 ms for this, the way of the page, and itself.
+func BenchmarkCrowd(b *testing.B) {
+	c := crowdConsole(b)
+	for _, path := range crowdPages {
+		b.Run(path, func(b *testing.B) {
+			crowdGet(b, c, path) // the look at the messages
+			for b.Loop() {
+				b.SetBytes(int64(crowdGet(b, c, path).Body.Len()))
+			}
+		})
+	}
+}
+
+// BenchmarkCrowdLook looks at a hundred thousand dead letters: each time another selection, so that none is kept.
+func BenchmarkCrowdLook(b *testing.B) {
+	c := crowdConsole(b)
+	n := 0
+	for b.Loop() {
+		n++
+		crowdGet(b, c, fmt.Sprintf("/channel/%s/dead?look=100000&filter=newer:%dh", crowdDead, n+1))
+	}
+}
+
+// BenchmarkCrowdUpdate is an update of the page of a thousand channels: an event of its stream, of which 100 ms may
+// pass until a browser has it. It includes that the stream is opened.
+func BenchmarkCrowdUpdate(b *testing.B) {
+	server := httptest.NewServer(crowdConsole(b))
+	b.Cleanup(func() {
+		server.CloseClientConnections()
+		server.Close()
+	})
+	for b.Loop() {
+		ctx, cancel := context.WithCancel(b.Context())
+		r, err := http.NewRequestWithContext(ctx, "GET", server.URL+"/", nil)
+		if err != nil {
+			b.Fatal(err)
+		}
+		r.Header.Set("Accept", "text/event-stream")
+		answer, err := http.DefaultClient.Do(r)
+		if err != nil {
+			b.Fatal(err)
+		}
+		lines := bufio.NewReader(answer.Body)
+		for line := "."; line != "\n"; { // an event ends with an empty line
+			if line, err = lines.ReadString('\n'); err != nil {
+				b.Fatal(err)
+			}
+		}
+		cancel()
+		_ = answer.Body.Close()
+	}
+}
