@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/godwitmq/godwit/console/internal/filter"
 	"github.com/godwitmq/godwit/console/internal/chart"
+	"github.com/godwitmq/godwit/console/internal/filter"
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/ops"
 	"github.com/godwitmq/godwit/ops/describe"

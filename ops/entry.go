@@ -139,8 +139,8 @@ type Selection struct {
 // IsZero reports whether every message is selected.
 func (s *Selection) IsZero() bool {
 	return len(s.Kinds) == 0 && s.Group == "" && s.Error == "" && len(s.Headers) == 0 && len(s.Keys) == 0 &&
-		s.OlderThan == 0 && s.NewerThan == 0 && s.DiedFrom.IsZero() && s.DiedTo.IsZero() && len(s.IDs) == 0 && s.MinAttempts == 0 &&
-		s.Body == nil
+		s.OlderThan == 0 && s.NewerThan == 0 && s.DiedFrom.IsZero() && s.DiedTo.IsZero() && len(s.IDs) == 0 &&
+		s.MinAttempts == 0 && s.Body == nil
 }
 
 // check returns an error for a condition that cannot hold.

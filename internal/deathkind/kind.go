@@ -2,7 +2,7 @@ package deathkind
 
 import "github.com/godwitmq/godwit/driver"
 
-// The kinds of death. Those of bodies in a store are the faults of package driver, but for Oversized.
+// The kinds of death. All has also the faults of bodies in a store, which package driver names.
 const (
 	Exhausted   = "exhausted"
 	Permanent   = "permanent"

@@ -14,7 +14,7 @@ const (
 	smithy    = "github.com/aws/smithy-go"
 	cobra     = "github.com/spf13/cobra"
 	franz     = "github.com/twmb/franz-go/pkg" // all of it, kfake too
-	pflag     = "github.com/spf13/pflag" // the flags of cobra
+	pflag     = "github.com/spf13/pflag"       // the flags of cobra
 	xterm     = "golang.org/x/term"
 	otel      = "go.opentelemetry.io/otel"
 	protobuf  = "google.golang.org/protobuf"
