@@ -61,7 +61,7 @@ func (c *Consumer) WithBatches(h BatchHandler, o *BatchOptions) Assignment {
 }
 
 // HandleBatch makes a BatchHandler of a function of decoded bodies. Messages that cannot be decoded are rejected, with
-// their raw bytes. f gets the others; the indexes of the *[HandleBatchError] that it returns are those of its slice.
+// their raw bytes. f gets the others; the indexes of the *[HandleBatchError] that it returns are indexes of its slice.
 func HandleBatch[T any](c Codec, f func(ctx context.Context, ds []Typed[T]) error) BatchHandler {
 	if c == nil || f == nil {
 		return nil // RunBatches returns an error

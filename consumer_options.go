@@ -220,8 +220,8 @@ func maxReceives(o *ConsumerOptions) int {
 	return min(n, most)
 }
 
-// releasesOften reports whether messages are released often, on purpose: those of a tenant above its share or rate, and
-// those that an open breaker exchanges.
+// releasesOften reports whether messages are released often, on purpose: messages of a tenant above its share or rate,
+// and those that an open breaker exchanges.
 func (o *ConsumerOptions) releasesOften() bool {
 	return o.MaxPerTenant > 0 || o.BreakAfter > 0 || o.TenantRate.Events > 0
 }

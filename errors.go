@@ -13,7 +13,7 @@ import (
 	"github.com/godwitmq/godwit/internal/engine"
 )
 
-// Errors to test for with errors.Is. Those of the first group are causes of a handler's canceled context
+// Errors to test for with errors.Is. Errors of the first group are causes of a handler's canceled context
 // (context.Cause).
 var (
 	ErrProcessingTimeout = engine.ErrProcessingTimeout

@@ -50,7 +50,7 @@ type outbox struct {
 	name     string // the channel's name
 	retryFor time.Duration
 	sender   driver.Sender
-	poster   driver.Poster                   // nil: the sender is none, or the core batches
+	poster   driver.Poster                   // nil: the sender cannot post, or the core batches
 	create   func(ctx context.Context) error // creates the channel again; nil: that is not allowed, or not possible
 	hooks    *sendHooks
 	log      *slog.Logger

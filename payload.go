@@ -92,7 +92,7 @@ func (p *payloads) sizeOf(ds ...*Delivery) (n int64) {
 }
 
 // fetch reads the body of a delivery in hand, unless the handler reads it. It counts against ConsumerOptions.MaxBytes.
-// If it cannot be read, the error is a *bodies.Error. That of a dead letter is noted in the delivery instead.
+// If it cannot be read, the error is a *bodies.Error. For a dead letter, the delivery notes it instead.
 func (p *payloads) fetch(ctx context.Context, d *Delivery) error {
 	if !p.fetches(d) {
 		return nil

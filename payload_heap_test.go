@@ -23,7 +23,7 @@ import (
 // streamHeap is what the heap may have in use beyond that before, with the embedded server.
 const streamHeap = 32 << 20
 
-// halfRandom is a body that is nowhere in memory, of which half can be compressed.
+// halfRandom is a body that is nowhere in memory; half of it can be compressed.
 type halfRandom struct {
 	random *rand.ChaCha8
 	at     int64

@@ -37,7 +37,7 @@ type Health struct {
 	// Unhealthy has the reasons why the consumer does not work: each stage whose calls to the service stall, within a
 	// minute, and everything else that prevents messages from being handled. It is empty if the consumer works.
 	Unhealthy []string
-	// ProcessingTimeout and ShutdownTimeout are those of the consumer's options.
+	// ProcessingTimeout and ShutdownTimeout are from the consumer's options.
 	ProcessingTimeout, ShutdownTimeout time.Duration
 }
 
@@ -244,7 +244,7 @@ type Demand struct {
 	// Consumers is how many processes like this one have so many workers, at their MaxConcurrency. 0: there are no
 	// messages, and for some minutes there were none.
 	Consumers int
-	// Partitions are those of a Kafka topic in which something waits; nil elsewhere.
+	// Partitions are the partitions of a Kafka topic in which something waits; nil elsewhere.
 	Partitions []PartitionDemand
 }
 

@@ -69,7 +69,7 @@ func signature(t *testing.T, fields map[string]string, at time.Time) string {
 	return u.Query().Get("X-Amz-Signature")
 }
 
-// The message for MSK is that of Amazon's own library, at the same time with the same keys; testdata/MskIam.java made
+// The message for MSK equals that of Amazon's own library, for the same time and keys; testdata/MskIam.java made
 // it. Only the validity differs, 5 minutes instead of 15, and so does the signature, which is that of AWS's own code.
 func TestTheTokenOfMSK(t *testing.T) {
 	text, err := os.ReadFile("testdata/msk_iam.json")

@@ -34,7 +34,7 @@ func TestCommitsOutOfOrder(t *testing.T) {
 	})
 }
 
-// The committed offset is that of the next record, not of the last finished one.
+// The committed offset is the offset of the next record, not of the last finished one.
 func TestCommitsOffsetInsteadOfOffsetPlusOne(t *testing.T) {
 	inWorld(t, func(w *world) {
 		l := w.begin(kafka.Options{}, driver.Events{})

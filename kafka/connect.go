@@ -137,7 +137,7 @@ func compression(name string) (kgo.CompressionCodec, error) {
 // AWSCredentials are the keys of a user or a role of AWS, for the mechanism AWS_MSK_IAM.
 type AWSCredentials struct {
 	AccessKeyID, SecretAccessKey string
-	SessionToken                 string // of a role; "": the keys are those of a user
+	SessionToken                 string // of a role; "": the keys of a user
 }
 
 // awsEnvironment reads the keys from the environment variables that all clients of AWS know.

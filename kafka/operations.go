@@ -47,7 +47,7 @@ func (b *Backend) Catalog(ctx context.Context) ([]driver.ChannelInfo, error) {
 // Activity counts the records that were sent, from the offsets at the time and at the end of the log, with requests for
 // all topics together. Offsets of transactions' markers, and of records that compaction has removed, are counted as
 // well. Consumers are the groups that read the channel: with members, or with commits that the brokers still keep.
-// Brokers count neither deliveries nor commits, so the other numbers are unknown. Oldest is that of Inspect.
+// Brokers count neither deliveries nor commits, so the other numbers are unknown. Oldest is as in Inspect.
 func (b *Backend) Activity(ctx context.Context, cs []driver.Channel, since time.Time) ([]driver.Activity, error) {
 	return operate.Activity(ctx, b.operator, cs, since)
 }
@@ -101,7 +101,7 @@ func (b *Backend) Orphans(ctx context.Context, before time.Time) ([]driver.Orpha
 	return operate.Orphans(ctx, b.operator, before)
 }
 
-// Snapshot describes the topics of a channel: its own, unless it is that of an exchange, and its tiers. Groups are made
+// Snapshot describes the topics of a channel: its own, unless it belongs to an exchange, and its tiers. Groups are made
 // again by their consumers. The subscribers of an exchange are the groups that read its topic.
 func (b *Backend) Snapshot(ctx context.Context, ch driver.Channel) (s driver.Snapshot, err error) {
 	return operate.Snapshot(ctx, b.operator, ch)

@@ -27,7 +27,7 @@ type Start struct {
 	// From is the position; zero: StartEarliest. Set it to another one when records from before the first start need no
 	// handling, or when a group must exist.
 	From StartFrom
-	// Time is that of the first records to be handled, with StartTime. Set it only then.
+	// Time is the time of the first records to be handled, with StartTime. Set it only then.
 	Time time.Time
 }
 

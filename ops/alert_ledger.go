@@ -18,7 +18,7 @@ const (
 	// tolerated is how much earlier than after [AlertsOptions.Again] an alert may be told again: a look is never
 	// exactly as much later.
 	tolerated = time.Minute
-	// keepResolved is how long an alert stays that is resolved, and of which somebody could not be told.
+	// keepResolved is how long an alert stays that is resolved, if somebody could not be told so.
 	keepResolved = 24 * time.Hour
 )
 
@@ -194,7 +194,7 @@ func (l *ledger) settle(route, by string, items []claimed, at, until time.Time) 
 	}
 }
 
-// clean removes alerts that are resolved and of which nobody has to be told any more.
+// clean removes alerts that are resolved, once nobody has to be told so any more.
 func (l *ledger) clean(now time.Time) {
 	maps.DeleteFunc(l.Alerts, func(_ string, e *ledgerEntry) bool {
 		return e.Resolved != nil && (len(e.Told) == 0 || now.Sub(*e.Resolved) >= keepResolved)

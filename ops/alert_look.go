@@ -38,7 +38,7 @@ const (
 	kindDeadLetters = "dead-letters"
 	kindUnknown     = "unknown"     // the channel could not be looked at
 	kindUnknownAge  = "unknown-age" // only its age could not be
-	kindTag         = "tag"         // a threshold that is none
+	kindTag         = "tag"         // a threshold that is no number
 	kindCatalog     = "catalog"     // the channels could not be listed
 	kindOwner       = "owner"       // an owner who has nothing
 )
@@ -264,7 +264,7 @@ const (
 	DefaultAlarmDeadLetters = 1
 )
 
-// Thresholds are those of a channel, from which on there is an alert. Zero turns an alert off.
+// Thresholds are the values of a channel from which on there is an alert. Zero turns an alert off.
 type Thresholds struct {
 	Depth       int64         // waiting messages
 	Age         time.Duration // of the oldest waiting message

@@ -151,7 +151,7 @@ func (a *Alerts) Run(ctx context.Context) error {
 }
 
 // Once looks once, tells everyone, and waits for that, with its retries for at most 15 minutes. What could not be told
-// or stored is an error; alerts, and channels that could not be looked at, are none.
+// or stored is an error; alerts, and channels that could not be looked at, are no errors.
 func (a *Alerts) Once(ctx context.Context, what Look) (*AlertReport, error) {
 	if what == 0 || what&^LookAll != 0 {
 		return nil, fmt.Errorf("ops: Look is %d: use LookSources, LookDeadLetters or LookAll", what)

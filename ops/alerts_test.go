@@ -197,7 +197,7 @@ func TestAlertThresholds(t *testing.T) {
 		"opened few@dlq: 1 dead letter (limit 1)", "opened flight@dlq: 2 dead letters (limit 1)")
 }
 
-// A threshold that is none is named, and the default is used.
+// A threshold that is no number is named, and the default is used.
 func TestAlertsNameWrongTags(t *testing.T) {
 	s, p := &street{}, &people{}
 	s.add("orders", 1000, "alarm-depth=many", "alarm-age=-1")

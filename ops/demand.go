@@ -41,7 +41,7 @@ type DemandOptions struct {
 	Most int
 }
 
-// ChannelDemand is how many processes a channel needs. All numbers but the error are those of the moment.
+// ChannelDemand is how many processes a channel needs. All numbers are of the moment.
 type ChannelDemand struct {
 	Channel string `json:"channel"`
 	Backlog int64  `json:"backlog"` // messages that could be received now

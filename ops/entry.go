@@ -68,7 +68,7 @@ func (e *Entry) Kind() string {
 	return e.Origin.Death.Kind
 }
 
-// Reason returns the text of the error of which the message died; "": see Kind.
+// Reason returns the text of the error with which the message died; "": see Kind.
 func (e *Entry) Reason() string {
 	if e.Origin == nil {
 		return ""

@@ -72,7 +72,7 @@ func TestHistoryFileEachMinute(t *testing.T) {
 	})
 }
 
-// A file of a newer version, and a file that is none, are errors that say so, and stay as they are.
+// A file of a newer version, and another file, are errors that say so, and stay as they are.
 func TestHistoryFilesThatCannotBeRead(t *testing.T) {
 	b := newMorgue(t).Backend
 	for text, want := range map[string]string{

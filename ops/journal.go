@@ -22,7 +22,7 @@ type Journal struct {
 	file  *os.File
 	path  string
 	state map[string]journalState // of the messages that are not finished
-	old   map[string]struct{}     // those of an earlier run that this one has not looked at
+	old   map[string]struct{}     // messages of an earlier run that this one has not looked at
 }
 
 // journalState is what is known of a message that is not finished.
@@ -46,8 +46,8 @@ type journalLine struct {
 }
 
 // OpenJournal opens or creates the journal of requeues from a channel to another. The journal of a run that was
-// interrupted is continued. That of a run between other channels is an error, and so is any other file, which is not
-// changed.
+// interrupted is continued. A journal of a run between other channels is an error, and so is any other file, which is
+// not changed.
 func OpenJournal(path, from, to string) (*Journal, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {

@@ -71,7 +71,7 @@ func TestList(t *testing.T) {
 	}
 }
 
-// partly is a backend of which some channels cannot be looked at.
+// partly is a backend where some channels cannot be looked at.
 type partly struct{ *memdriver.Backend }
 
 func (p partly) Inspect(ctx context.Context, c driver.Channel) (driver.Depth, error) {
@@ -96,7 +96,7 @@ func TestListOfWhatCannotBeLookedAt(t *testing.T) {
 	}
 }
 
-// A pattern that is none, and a backend that lists nothing, are errors that say so.
+// A wrong pattern, and a backend that lists nothing, are errors that say so.
 func TestListRefuses(t *testing.T) {
 	if _, err := ops.List(t.Context(), shop(t), &ops.ListOptions{Match: "["}); err == nil || !strings.Contains(
 		err.Error(), "ListOptions.Match") {

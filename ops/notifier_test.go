@@ -154,7 +154,7 @@ func TestWebhookSignature(t *testing.T) {
 	})
 }
 
-// An address that is none, and a secret that is too short, are errors at construction, which do not show them.
+// A wrong address, and a secret that is too short, are errors at construction, which do not show them.
 func TestWebhookRefuses(t *testing.T) {
 	for _, address := range []string{
 		"", "hooks.slack.com/services/T/B/x", "ftp://a/b", "https://", "https:///path", "https://a/b#c", "://s3cr3t",

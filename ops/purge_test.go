@@ -40,7 +40,7 @@ func TestPurge(t *testing.T) {
 	}
 }
 
-// sharing is a backend whose messages are those of other consumers, too.
+// sharing is a backend whose messages belong to other consumers, too.
 type sharing struct{ *memdriver.Backend }
 
 func (s sharing) Operations() driver.Operations {

@@ -28,7 +28,7 @@ type requeue struct {
 	mu      sync.Mutex
 	result  RequeueResult
 	sending int64           // messages that are chosen, and not sent yet
-	blocked map[string]bool // order keys of which a message stays
+	blocked map[string]bool // order keys that a message that stays has
 }
 
 // outgoing is a message that is sent.

@@ -296,7 +296,7 @@ func (r *round) look(ctx context.Context, now time.Time) *View {
 	return &View{At: now, Pace: pace, Channels: r.watched(all, now), Err: r.err, RatesErr: r.ratesErr}
 }
 
-// list reads the catalog. If that fails, the channels are those of before.
+// list reads the catalog. If that fails, the channels stay as they were.
 func (r *round) list(ctx context.Context, now time.Time) {
 	r.listed = now
 	infos, err := r.s.do.Catalog(ctx)

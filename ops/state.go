@@ -51,7 +51,7 @@ func changeState(ctx context.Context, s State, f func(text []byte) ([]byte, erro
 	}
 }
 
-// FileState is a state in files of a folder. Each change is a new file, FILE.1, FILE.2 and so on, of which only the one
+// FileState is a state in files of a folder. Each change is a new file, FILE.1, FILE.2 and so on; only the one
 // with the highest number counts; that a name can be created once makes the change conditional, without a lock that a
 // crash could leave behind. The last two are kept.
 type FileState struct{ file string }
@@ -135,7 +135,7 @@ func (f *FileState) Store(_ context.Context, text []byte, version string) (err e
 
 func (f *FileState) name(n uint64) string { return f.file + "." + strconv.FormatUint(n, 10) }
 
-// numbers are those of the files.
+// numbers are the numbers of the files.
 func (f *FileState) numbers() (all []uint64, err error) {
 	entries, err := os.ReadDir(filepath.Dir(f.file))
 	if err != nil {

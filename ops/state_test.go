@@ -92,7 +92,7 @@ func TestFileStateOfTheLast(t *testing.T) {
 	}
 }
 
-// A state that is none, one of another version, and one of other channels are errors, and are not overwritten.
+// A wrong text, a state of another version, and one of other channels are errors, and are not overwritten.
 func TestAlertsRefuseAState(t *testing.T) {
 	for text, want := range map[string]string{
 		"{": "the state is none", `{"version":9}`: "version 9", `{"version":1,"of":"kafka"}`: `"kafka"`,

@@ -34,7 +34,7 @@ type SweepOptions struct {
 	// Scheduled announces what is unused, and deletes what an earlier run has announced. Set it in a program that
 	// sweeps daily. It needs State.
 	Scheduled bool
-	// Untagged permits to delete channels of a service without tags (topics of Kafka), of which nothing says who has
+	// Untagged permits to delete channels of a service without tags (topics of Kafka), because nothing says who has
 	// made or who owns them. Set it with Yes or Scheduled, and a State, after a look at the report.
 	Untagged bool
 	// State remembers what was announced, and since when channels are known whose age the service does not tell. Set it
@@ -368,7 +368,7 @@ func (f *sweepFacts) assumedEmpty() (SweepClass, string) {
 func (s *sweeper) sources(assumedEmpty bool) {
 	classes := map[driver.Channel]SweepClass{}
 	for ch := range s.exist {
-		classes[ch] = SweepUsed // that of another owner stays
+		classes[ch] = SweepUsed // another owner's channel stays
 	}
 	for _, f := range s.facts {
 		switch {

@@ -31,7 +31,7 @@ type yard struct {
 	dir string
 }
 
-// inYard makes the channels, and lets four days pass, in the last of which some are used.
+// inYard makes the channels, and lets four days pass; some are used on the last day.
 func inYard(t *testing.T, f func(y *yard)) {
 	t.Helper()
 	dir := t.TempDir()
@@ -248,7 +248,7 @@ func TestSweepOfTheUnknown(t *testing.T) {
 	}
 }
 
-// elsewhere is a backend whose CloudWatch is that of another region, where nothing is counted.
+// elsewhere is a backend with the CloudWatch of another region, where nothing is counted.
 type elsewhere struct {
 	*local.Backend
 	counts *local.Backend
@@ -387,7 +387,7 @@ func TestSweepLooksAgain(t *testing.T) {
 			inYard(t, func(y *yard) {
 				var once sync.Once
 				y.Server().Control("sqs.DeleteQueue", func(context.Context, *localaws.Request) localaws.Outcome {
-					once.Do(func() { change(y) }) // the first deletion is that of events.audit
+					once.Do(func() { change(y) }) // the first deletion is of events.audit
 					return localaws.Outcome{}
 				})
 				r, err := ops.Sweep(y.Context(), y.Backend, &ops.SweepOptions{

@@ -137,7 +137,7 @@ func TestActivityOfMany(t *testing.T) {
 	})
 }
 
-// The activity of a mapped queue is that of the queue, and unknown for one in another account.
+// The activity of a mapped queue is the queue's, and unknown for one in another account.
 func TestActivityOfMappedChannels(t *testing.T) {
 	inWorld(t, localaws.Options{}, func(w *world) {
 		w.ensure(owner(orders))

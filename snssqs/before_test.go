@@ -18,8 +18,8 @@ import (
 	"github.com/godwitmq/godwit/snssqs"
 )
 
-// A hook changes requests before they are sent: those of new messages, and of dead letters. What it changes is not in
-// other requests.
+// A hook changes requests before they are sent: requests of new messages, and of dead letters. What it changes is not
+// in other requests.
 func TestBeforeSend(t *testing.T) {
 	inWorld(t, localaws.Options{}, func(w *world) {
 		var seen []string

@@ -94,7 +94,7 @@ func (w *world) settled(r driver.Receiver, d driver.Delivery) {
 // only Godwit knows. A body like SNS's JSON is not unwrapped.
 func TestWhatCannotBeAnAttributeIsPacked(t *testing.T) {
 	wrapped := `{"Type":"Notification","TopicArn":"arn:aws:sns:eu-west-1:1:t","MessageId":"1","Message":"inner"}`
-	const names = "godwit,é" // the first is none that SQS accepts
+	const names = "godwit,é" // SQS does not accept the first
 	with := func(hs ...driver.Header) driver.Message { return driver.Message{Body: []byte("x"), Header: hs} }
 	for name, c := range map[string]struct {
 		m      driver.Message
@@ -236,7 +236,7 @@ func TestHeadersHaveTheirTypes(t *testing.T) {
 	}
 }
 
-// Filter policies of other programs see headers as they are. The form is that of the exchange for each of its queues.
+// Filter policies of other programs see headers as they are. Each queue has the form of its exchange.
 func TestFilterPoliciesSeeHeaders(t *testing.T) {
 	inWorld(t, localaws.Options{}, func(w *world) {
 		native := snssqs.Attributes{Headers: snssqs.HeadersNative}

@@ -354,7 +354,7 @@ func TestSettingsOfMappedQueues(t *testing.T) {
 	})
 }
 
-// A queue and a topic can be mapped by their names, which are those of the backend's own account and region.
+// A queue and a topic can be mapped by their names, in the backend's own account and region.
 func TestResourcesByName(t *testing.T) {
 	inWorld(t, localaws.Options{}, func(w *world) {
 		topic := w.subscribedQueue("News_Topic", "Legacy_Queue")

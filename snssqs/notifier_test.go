@@ -83,7 +83,7 @@ func TestNotifier(t *testing.T) {
 	})
 }
 
-// An ARN that is none of a standard topic is refused.
+// The ARN of anything but a standard topic is refused.
 func TestNotifierRefuses(t *testing.T) {
 	inWorld(t, localaws.Options{}, func(w *world) {
 		for _, arn := range []string{

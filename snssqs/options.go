@@ -66,7 +66,7 @@ type Options struct {
 	// Large says which messages go to Store, and how they point to it. Set it when the defaults do not fit.
 	Large Large
 	// LargeOf is Large for single destinations, by the channels as users write them (orders, wishlist_events.*). Set it
-	// where a destination differs from the others; a zero field is that of Large.
+	// where a destination differs from the others; a zero field counts as in Large.
 	LargeOf map[string]Large
 	// Transport carries the requests; set it for a proxy or an in-process server. nil: our own connection pools, one
 	// for long polls and one for other calls.

@@ -56,8 +56,8 @@ func (r *receiver) Settle(ctx context.Context, batch []driver.Settlement) error 
 	return client.BatchError(errs)
 }
 
-// deleteObjects deletes the bodies in the store whose messages are done and were deleted. That of a rejected message is
-// its dead letter's, and that of a forwarded one is its copy's.
+// deleteObjects deletes the bodies in the store whose messages are done and were deleted. The body of a rejected
+// message is its dead letter's, and that of a forwarded one is its copy's.
 func (r *receiver) deleteObjects(batch []driver.Settlement, finish []int, errs map[int]error) {
 	if r.objects == nil {
 		return

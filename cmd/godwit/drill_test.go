@@ -31,7 +31,7 @@ done
 `
 
 // An incident, from the first look to the last dead letter, by the command alone: 3,000 messages of two channels (600
-// in the short form), of which a quarter die for three causes. One cause is mended in the messages, one has passed, and
+// in the short form), and a quarter die for three causes. One cause is mended in the messages, one has passed, and
 // one is mended in the worker. A requeue is killed in the middle. Every message is handled, and only those that the
 // journal names may be handled twice.
 func TestIncident(t *testing.T) {

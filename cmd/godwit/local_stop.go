@@ -58,7 +58,7 @@ func newLocalPing() *cobra.Command {
 // healthPage is the page of the server's health.
 const healthPage = "/_localaws/health"
 
-// localEndpoint is the URL of a server: that of the flag, of the environment, or of the default address.
+// localEndpoint is the URL of a server: from the flag, the environment, or the default address.
 func localEndpoint(flag string) string {
 	at := cmp.Or(flag, os.Getenv("AWS_ENDPOINT_URL"), "http://"+defaultAddr)
 	return strings.TrimSuffix(at, "/")

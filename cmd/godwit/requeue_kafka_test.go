@@ -56,7 +56,7 @@ func TestRequeueOnKafka(t *testing.T) {
 	if strings.Count(out, "no such customer") != 5 {
 		t.Errorf("%s", out)
 	}
-	// A consumer's rejects of a key may overtake each other on their way, so the order is that of the dead letters.
+	// A consumer's rejects of a key may overtake each other on their way, so the order of the dead letters counts.
 	want := map[string][]string{}
 	letters, _ := command("peek", "orders@dlq", "-n", strconv.Itoa(2*n), "-o", "jsonl")
 	for line := range strings.Lines(letters) {

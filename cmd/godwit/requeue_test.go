@@ -44,7 +44,7 @@ func newLetters(t *testing.T, ch driver.Channel, n int) *letters {
 	l.backend = b
 	s := driver.ChannelSpec{Channel: ch, Owner: true, MaxReceives: 100}
 	if ch.Queue == "plain" {
-		s.MaxReceives = 0 // so its dead letters are none for SQS
+		s.MaxReceives = 0 // so SQS does not know its dead letters
 	}
 	if err := b.Ensure(t.Context(), s); err != nil {
 		t.Fatal(err)

@@ -26,7 +26,7 @@ func batches(t *testing.T, most int, failed map[int]error) (s *Session, service 
 	return s, service, handled
 }
 
-// ids are those of items; items of a lane follow each other.
+// ids are the ids of items; items of a lane follow each other.
 func ids(its []*Item) string {
 	var all strings.Builder
 	for _, it := range its {

@@ -109,7 +109,7 @@ func TestNearTheLimitOfReceives(t *testing.T) {
 	}
 }
 
-// Items follow each other in a lane: those of another source, or without a lane, do not.
+// Items follow each other in a lane: items of another source, or without a lane, do not.
 func TestItemsThatFollow(t *testing.T) {
 	one, other := newSource(), newSource()
 	before := &Item{lane: 7, src: one}

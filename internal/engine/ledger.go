@@ -21,7 +21,7 @@ type ledger struct {
 	items   items
 
 	tally [holdings]int // number of items that hold something, by its bit
-	heirs []*tenant     // tenants of which one more item may start, because a part of their share has become free
+	heirs []*tenant     // tenants that may start one more item, because a part of their share has become free
 }
 
 // take takes something that an item does not hold yet.

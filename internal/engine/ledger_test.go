@@ -32,7 +32,7 @@ func TestAnImbalanceIsFound(t *testing.T) {
 	}
 }
 
-// What is left at the end is named. Bytes are those of all sessions of a fleet, so they count for a session alone.
+// What is left at the end is named. Bytes are of all sessions of a fleet, so they count for a session alone.
 func TestWhatIsLeftAtTheEnd(t *testing.T) {
 	for want, spoil := range map[string]func(f *flow){
 		"1 places of polls, 1 polls":          func(f *flow) { f.places.reserve(1, true) },

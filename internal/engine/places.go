@@ -94,7 +94,7 @@ func (p *places) asks(most int) int {
 	return max(1, min(most, 1+behindMost/p.size, 1+behindMost-p.bytes.behind))
 }
 
-// brought is called for the items of a poll, of which heads are the first ones of their lanes.
+// brought is called for the items of a poll; heads are the first ones of their lanes.
 func (p *places) brought(n, heads int) {
 	if !p.lanes {
 		return
@@ -333,7 +333,7 @@ func (a *ahead) recent(lasts time.Duration) float64 {
 	return float64(a.ended) / a.lane / float64(lasts) * float64(a.trip)
 }
 
-// brought is called for the items of a poll, of which heads are the first ones of their lanes.
+// brought is called for the items of a poll; heads are the first ones of their lanes.
 func (a *ahead) brought(n, heads int) {
 	if heads > 0 {
 		a.lane += (float64(n)/float64(heads) - a.lane) / aheadWeight

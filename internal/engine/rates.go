@@ -128,7 +128,7 @@ func (r *rates) of(name string, now moment) *tenantRate {
 	return one
 }
 
-// tidy removes tenants whose state is that of a new one.
+// tidy removes tenants that are in the state of a new one.
 func (r *rates) tidy(now moment) {
 	if len(r.by) < r.tidyAt {
 		return

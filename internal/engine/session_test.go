@@ -86,7 +86,7 @@ func ends(s *Session, st *stint, v Verdict) {
 	s.runner.conclude(st.its[0], v, st)
 }
 
-// The first error ends a session. An error after a stop is none of the session's.
+// The first error ends a session. An error after a stop is not the session's.
 func TestTheFirstErrorEndsASession(t *testing.T) {
 	first, second := errors.New("first"), errors.New("second")
 	s, _ := bareSession(t, driver.ReceiveLimits{}, &Config{})

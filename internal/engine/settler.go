@@ -40,7 +40,7 @@ type verdict struct {
 	action    driver.Action
 	untouched bool // it is released as if it had never been started
 	waits     bool // for others in its batch
-	// lane is that of the item if its order counts at the service, too; 0: it does not. The item may be of another
+	// lane is the item's lane if its order counts at the service, too; 0: it does not. The item may be of another
 	// message when the verdict is answered.
 	lane uint64
 }

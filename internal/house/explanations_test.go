@@ -14,21 +14,13 @@ import (
 // of", and "is none" other than in "there is none".
 var headless = regexp.MustCompile(`(?m)(?:^|[.;:] )(?:Those|That) of\b|\b\w+ (?:is|are) none\b`)
 
-// rephrased lists folders whose comments still have such forms, until somebody rewords them.
-var rephrased = []string{".", "cmd/godwit", "internal/engine", "kafka", "ops", "snssqs"}
-
 // An explanation names its noun: "the checksum of the parts", and not "that of the parts".
 func TestExplanationsNameTheirNoun(t *testing.T) {
 	house, seen := os.DirFS("../.."), 0
-	left := map[string]bool{}
 	check := func(name, text string) {
 		seen++
 		for _, found := range headless.FindAllString(text, -1) {
 			if strings.HasPrefix(strings.ToLower(found), "there ") {
-				continue
-			}
-			if top := still(name); top != "" {
-				left[top] = true
 				continue
 			}
 			t.Errorf("%s: %q: name the noun", name, strings.TrimSpace(found))
@@ -50,19 +42,4 @@ func TestExplanationsNameTheirNoun(t *testing.T) {
 	if err != nil || seen < 1000 {
 		t.Fatalf("read %d comments: %v", seen, err)
 	}
-	for _, top := range rephrased {
-		if !left[top] {
-			t.Errorf("rephrased lists %s, where nothing is left: remove it", top)
-		}
-	}
-}
-
-// still returns the folder of rephrased that a Go file is in; "": none.
-func still(name string) string {
-	for _, top := range rephrased {
-		if path.Ext(name) == ".go" && (path.Dir(name) == top || top != "." && strings.HasPrefix(name, top+"/")) {
-			return top
-		}
-	}
-	return ""
 }

@@ -154,7 +154,7 @@ func (w *world) fill(n, keys int) {
 	}
 }
 
-// unhandled are those of some records that were not handled.
+// unhandled returns the records that were not handled.
 func (j *journal) unhandled(of []int) (ns []int) {
 	for _, n := range of {
 		if !j.wasHandled(n) {

@@ -203,7 +203,7 @@ func TestPartitionsOfJava(t *testing.T) {
 		}
 		for key := range want {
 			if key == "" {
-				continue // an order key that is empty is none
+				continue // an empty order key is no key
 			}
 			if err := p.Send(t.Context(), godwit.Message{OrderKey: key, Body: []byte("godwit")}); err != nil {
 				t.Fatal(err)

@@ -9,7 +9,7 @@ import (
 	"github.com/godwitmq/godwit/ops"
 )
 
-// window is the time of which the activity is told.
+// window is the time over which the activity is told.
 const window = time.Hour
 
 // Channel is a channel as the service has it.

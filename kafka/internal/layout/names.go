@@ -137,7 +137,7 @@ func (n Names) IsTier(ch driver.Channel, topic string) bool {
 	return strings.HasPrefix(topic, n.beside(ch, retryPart+partSeparator))
 }
 
-// Stay is how long records stay in a tier of a channel; false: the topic is none of its tiers.
+// Stay is how long records stay in a tier of a channel; false: the topic is not one of its tiers.
 func (n Names) Stay(ch driver.Channel, tier string) (time.Duration, bool) {
 	text, ok := strings.CutPrefix(tier, n.beside(ch, retryPart+partSeparator))
 	if !ok {
@@ -218,7 +218,7 @@ func channelOf(topic, group string) (ch driver.Channel, ok bool) {
 	return driver.Channel{Exchange: name, Queue: queue}, true
 }
 
-// Base returns the one-to-one channel of a topic; false: the topic is none of the namespace, or one of a consumer's
+// Base returns the one-to-one channel of a topic; false: the topic is not in the namespace, or one of a consumer's
 // other topics. An exchange's topic has the same form.
 func (n Names) Base(topic string) (ch driver.Channel, ok bool) {
 	name := topic
@@ -292,7 +292,8 @@ func (n Names) LettersBeside(exchange driver.Channel, topic string) (ch driver.C
 	return n.own().Letters(n.own().Topic(exchange), topic)
 }
 
-// Has reports whether a topic is mapped, or one of the namespace: that of a channel, of its dead letters, or a tier.
+// Has reports whether a topic is mapped, or one of the namespace: the topic of a channel, of its dead letters, or a
+// tier.
 func (n Names) Has(topic string) bool {
 	if n.Mapping.isLetters(topic) || len(n.Mapping.sharing(topic)) > 0 {
 		return true
@@ -340,7 +341,7 @@ func (n Names) LettersOf(topic string) (ch driver.Channel, ok bool) {
 	return ch, ok
 }
 
-// shortly formats a duration in the largest unit of which it is a whole number: 90s, 10m, 1h.
+// shortly formats a duration in the largest unit that divides it: 90s, 10m, 1h.
 func shortly(d time.Duration) string {
 	for _, u := range []struct {
 		unit time.Duration

@@ -38,7 +38,7 @@ func TestNamesAreAsDocumented(t *testing.T) {
 	}
 }
 
-// The topics of a namespace are those of its channels, their dead letters and tiers, and no others.
+// The topics of a namespace are its channels', their dead letters' and tiers', and no others.
 func TestTopicsOfANamespace(t *testing.T) {
 	channels := []driver.Channel{
 		{Queue: "orders"}, {Exchange: "events", Queue: "mobile"}, {Exchange: "retry", Queue: "retry"},

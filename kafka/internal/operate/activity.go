@@ -52,7 +52,7 @@ func Activity(ctx context.Context, n *Namespace, cs []driver.Channel, since time
 }
 
 // audience returns a function that counts the groups that read a channel. An exchange's topic has groups of several
-// channels, of which only the own one counts.
+// channels; only the own one counts.
 func audience(ctx context.Context, n *Namespace, cs []driver.Channel) func(ch driver.Channel) driver.Reading[int64] {
 	var all readership
 	var err error

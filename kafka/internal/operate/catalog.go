@@ -61,11 +61,11 @@ func Catalog(ctx context.Context, n *Namespace) ([]driver.ChannelInfo, error) {
 type inventory struct {
 	names   layout.Names
 	groups  []string
-	letters []string                  // topics whose names are those of dead letters
+	letters []string                  // topics with names of dead letters
 	found   map[driver.Channel]string // the topic of each channel
 }
 
-// named adds the channels of a topic whose name is that of a channel.
+// named adds the channels of a topic that has the name of a channel.
 func (c *inventory) named(topic string) {
 	ch, ok := c.names.Base(topic)
 	if !ok || c.names.IsOthers(topic) {

@@ -5,7 +5,7 @@ import "time"
 // Patience is the longest time for which a partition waits until its tiers are read up to their ends at the assignment.
 const Patience = 30 * time.Second
 
-// Tier names a partition of a tier. Its number is that of the channel's own partition.
+// Tier names a partition of a tier. It has the number of the channel's own partition.
 type Tier struct {
 	Topic     string
 	Partition int32

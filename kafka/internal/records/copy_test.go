@@ -62,7 +62,7 @@ func TestDeadLettersCannotBeRejected(t *testing.T) {
 	}
 }
 
-// The dead letter of a record in a tier is that of its original: with its position, and without the tier's headers. The
+// The dead letter of a record in a tier is as of its original: with its position, and without the tier's headers. The
 // record itself does not change.
 func TestTheOriginalOfARecord(t *testing.T) {
 	r := wire.ForTier(&kgo.Record{

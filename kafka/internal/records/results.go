@@ -115,7 +115,7 @@ const (
 	resultBytesMost = 8 << 20
 )
 
-// Take takes results for a transaction, at most so many. lost are those of epochs that have ended.
+// Take takes results for a transaction, at most so many. lost are results of epochs that have ended.
 func (rs *Results) Take(most int) (taken, lost []*Result) {
 	rs.l.mu.Lock()
 	defer rs.l.mu.Unlock()

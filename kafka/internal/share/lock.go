@@ -7,7 +7,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// ackType is what the broker is told about records. The values are those of the protocol. Its 3, reject, is not used: a
+// ackType is what the broker is told about records. The values are the protocol's. Its 3, reject, is not used: a
 // broker with dead letters of its own (KIP-1191) would write a second one.
 type ackType int8
 

@@ -268,7 +268,7 @@ func (t *Transactor) refuse(ctx context.Context, failed map[*records.Result]erro
 		}
 	}
 	if missing {
-		_, _ = t.Topics.Restore(ctx, t.Channel) // its error is that of the next transaction
+		_, _ = t.Topics.Restore(ctx, t.Channel) // the next transaction gets its error
 	}
 	t.batch = kept
 	t.Ledger.Results.Drop(refused)

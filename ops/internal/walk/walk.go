@@ -175,7 +175,7 @@ func (w *Walk) stalled() error {
 // walk receives until the channel is empty.
 func (w *Walk) walk(ctx context.Context) error {
 	for try, failing := 1, (time.Time{}); ; {
-		most, _ := w.rate.Take(ctx, w.lim.Batch) // its error is that of ctx
+		most, _ := w.rate.Take(ctx, w.lim.Batch) // it fails only with ctx
 		if over(ctx) || w.ended() {
 			return nil
 		}

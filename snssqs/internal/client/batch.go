@@ -30,7 +30,7 @@ type Batch struct {
 // NewBatch is a batch of n entries for an operation that errors name.
 func NewBatch(op string, n int) *Batch { return &Batch{op: op, answered: make([]bool, n)} }
 
-// Accepted notes that the service has accepted an entry, and returns its place; false: the id is none that was sent.
+// Accepted notes that the service has accepted an entry, and returns its place; false: no entry with this id was sent.
 func (a *Batch) Accepted(id *string) (int, bool) {
 	i, err := strconv.Atoi(aws.ToString(id))
 	ok := err == nil && i >= 0 && i < len(a.answered) && strconv.Itoa(i) == aws.ToString(id)

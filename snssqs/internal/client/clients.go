@@ -68,7 +68,7 @@ func Connect(ctx context.Context, given *aws.Config, givenSQS *sqs.Client, given
 }
 
 // awsConfig returns the configuration for the clients that the caller did not supply. If the caller supplied SQS and
-// SNS, it is that of the SNS client, because the account must be the one that the topics belong to.
+// SNS, it is the region of the SNS client, because the account must be the one that the topics belong to.
 func awsConfig(ctx context.Context, given *aws.Config, givenSQS *sqs.Client, givenSNS *sns.Client) (aws.Config, error) {
 	switch {
 	case given != nil:

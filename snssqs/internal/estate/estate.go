@@ -88,7 +88,7 @@ func (a *Account) WhoAmI(ctx context.Context) (id ARN, err error) {
 // ARN is a parsed ARN.
 type ARN struct{ partition, Service, Region, Account, Name string }
 
-// ParseARN reads an ARN; false: the text is none.
+// ParseARN reads an ARN; false: the text has another form.
 func ParseARN(s string) (a ARN, ok bool) {
 	parts := strings.SplitN(s, ":", 6)
 	if len(parts) != 6 || parts[0] != "arn" {

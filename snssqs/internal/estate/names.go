@@ -93,7 +93,7 @@ func (n *Names) ours(queue string, ch driver.Channel) bool {
 	return ok && !of.DeadLetter && of.Exchange == ch.Exchange && of.Ordered == ch.Ordered
 }
 
-// Listed returns the channel of a resource; false: it is none of the namespace. Unknown tags are nil.
+// Listed returns the channel of a resource; false: it is not in the namespace. Unknown tags are nil.
 func (n *Names) Listed(arn string, tags map[string]string) (c driver.ChannelInfo, ok bool) {
 	a, ok := ParseARN(arn)
 	if !ok {

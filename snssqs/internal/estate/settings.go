@@ -302,7 +302,7 @@ func (e *Estate) wantedQueue(s driver.ChannelSpec, topicARN string,
 	return one, err
 }
 
-// Without returns the attributes that are set and are none of some names.
+// Without returns the attributes that are set, without some names.
 func Without(attributes map[string]string, names []string) map[string]string {
 	out := maps.Clone(attributes)
 	maps.DeleteFunc(out, func(name, value string) bool { return value == "" || slices.Contains(names, name) })

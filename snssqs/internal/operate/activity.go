@@ -138,7 +138,7 @@ type reader struct {
 	all       []driver.Activity
 }
 
-// regions are those of the resources.
+// regions are the regions of the resources.
 func (r *reader) regions() (all []string) {
 	seen := map[string]bool{}
 	for _, one := range r.resources {

@@ -56,7 +56,7 @@ func (a *metricAnswer) sum() (n float64) {
 	return n
 }
 
-// metricData answers queries about resources of one region, with a request for each 500 of them. The times are those of
+// metricData answers queries about resources of one region, with a request for each 500 of them. The times are from
 // the first points that are wanted and not wanted any more.
 func metricData(ctx context.Context, e *estate.Estate, region string, qs []metricQuery, from,
 	to time.Time,

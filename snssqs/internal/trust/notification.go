@@ -44,7 +44,7 @@ type Publication struct {
 	Timestamp string  // when SNS accepted it
 }
 
-// Parse reads a notification; false: the body is none.
+// Parse reads a notification; false: the body has another form.
 func Parse(body string) (n Notification, ok bool) {
 	if !strings.HasPrefix(body, "{") || !strings.Contains(body, `"TopicArn"`) {
 		return n, false

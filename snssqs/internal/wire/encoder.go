@@ -170,8 +170,8 @@ func (e *Encoder) edit(ctx context.Context, o *openedMessage, body []byte) error
 	return nil
 }
 
-// keepBody makes sure that the object of a pointer lasts for as long as the message. That of another program stays
-// where its readers expect it, and nobody here knows how long it lasts.
+// keepBody makes sure that the object of a pointer lasts for as long as the message. The object of another program
+// stays where its readers expect it, and nobody here knows how long it lasts.
 func (e *Encoder) keepBody(ctx context.Context, o *openedMessage) error {
 	texts := o.texts()
 	if !claim.Announced(texts) {

@@ -45,7 +45,7 @@ func (w *prepared) setHeaders(m *driver.Message, as Form, topic bool) (envelope.
 	return env, nil
 }
 
-// attributeOf is a header as an attribute, or an error if its value is none of its type.
+// attributeOf is a header as an attribute, or an error if its value does not fit its type.
 func attributeOf(h driver.Header) (driver.RawHeader, error) {
 	out := driver.RawHeader{Name: h.Name, Type: h.Type, Value: []byte(h.Value)}
 	if h.Type == "" {
@@ -143,7 +143,7 @@ func (a *attributeTexts) set(name, kind, text string) {
 	a.kinds[name] = kind
 }
 
-// headersOf returns the headers of a message: those of the envelope, and the attributes that are none of ours.
+// headersOf returns the headers of a message: the envelope's, and the attributes that are not ours.
 func headersOf(env envelope.Envelope, attributes attributeTexts, routing string) []driver.Header {
 	n := len(env.Headers) + len(attributes.text)
 	if n == 0 {

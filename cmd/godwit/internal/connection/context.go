@@ -175,7 +175,7 @@ func (c *Context) Variables() (map[string]string, error) {
 			v["AWS_REGION"] = cmp.Or(c.Region, "us-east-1")
 			v["AWS_ACCESS_KEY_ID"], v["AWS_SECRET_ACCESS_KEY"], v["AWS_PROFILE"] = "local", "local", ""
 		} else if endpoint == "" {
-			v["AWS_ENDPOINT_URL"] = "" // that of a server on this machine would take the calls
+			v["AWS_ENDPOINT_URL"] = "" // a server on this machine would take the calls
 		}
 		return v, nil
 	}

@@ -64,7 +64,7 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// A written plan is read with its declaration. One of a later version, and one that is none, are refused.
+// A written plan is read with its declaration. A plan of a later version, and another file, are refused.
 func TestPlans(t *testing.T) {
 	f, err := declared.Read(write(t, text))
 	if err != nil || f.Planned != nil {

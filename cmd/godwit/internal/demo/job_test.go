@@ -226,7 +226,7 @@ func TestRunFailsWithTheSender(t *testing.T) {
 func TestRunFailsWithAFilter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, err := Run(t.Context(), &Options{Messages: 50, Seed: testSeed, Progress: io.Discard, started: func(j *job) {
-			// The consumer's filter changes; that of the subscription does not.
+			// The consumer's filter changes; the filter of the subscription does not.
 			j.branches[2].filter.Exact = []string{"MOBILE.NOKIA"}
 		}})
 		if err == nil || !strings.Contains(err.Error(), "received MOBILE.APPLE") {

@@ -19,7 +19,7 @@ import (
 	"github.com/godwitmq/godwit"
 )
 
-// Post handles each message with a request to an address. The body of the request is that of the message.
+// Post handles each message with a request to an address. The request has the body of the message.
 type Post struct {
 	URL     string
 	Secret  []byte         // signs the requests; nil: they are not signed
