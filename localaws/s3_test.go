@@ -29,6 +29,36 @@ func bucketClient(server *localaws.Server, path bool) *s3.Client {
 	})
 }
 
+// TestControl: actions of S3 Control that are not about tags of buckets are refused by name, whatever their method.
+func TestControl(t *testing.T) {
+	server, err := localaws.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { server.Close() })
+	for _, target := range []string{
+		"PUT accesspoint/a", "DELETE accesspoint/a", "GET accesspoint", "POST jobs",
+		"PUT configuration/publicAccessBlock", "PUT tags/arn%3Aaws%3As3%3A%3A%3Aphotos", "GET ",
+	} {
+		method, path, _ := strings.Cut(target, " ")
+		r, err := http.NewRequestWithContext(t.Context(), method, "http://localaws/v20180820/"+path, http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("X-Amz-Account-Id", "000000000000")
+		answer, err := server.Transport().RoundTrip(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(answer.Body)
+		answer.Body.Close()
+		if answer.StatusCode != 501 || !bytes.Contains(body, []byte("<Code>NotImplemented</Code>")) ||
+			!bytes.Contains(body, []byte("S3 Control, apart from the tags of buckets, is not implemented")) || err != nil {
+			t.Errorf("%s: %d %s %v", target, answer.StatusCode, body, err)
+		}
+	}
+}
+
 // TestObjects: an object is written, read, listed and deleted, whether the path or the host names the bucket.
 func TestObjects(t *testing.T) {
 	for _, path := range []bool{true, false} {

@@ -171,16 +171,22 @@ func (m *Mux) route(r *request) (*Action, *Error) {
 	for name := range r.query {
 		part, known := m.service.Unbuilt[name]
 		if known && (found == nil || !slices.Contains(found.Route.Query, name)) {
-			return nil, Refuse(501, "NotImplemented",
-				fmt.Sprintf("%s %s is not implemented by this server.", r.Method, part))
+			return nil, unbuilt(r.Method + " " + part)
 		}
 	}
 	if found == nil {
+		if m.service.Rest != "" {
+			return nil, unbuilt(m.service.Rest)
+		}
 		kind := []string{"SERVICE", "BUCKET", "OBJECT"}[r.level]
 		return nil, Refuse(405, "MethodNotAllowed", "The specified method is not allowed against this resource.",
 			"Method", r.Method, "ResourceType", kind)
 	}
 	return found, nil
+}
+
+func unbuilt(part string) *Error {
+	return Refuse(501, "NotImplemented", part+" is not implemented by this server.")
 }
 
 func (m *Mux) run(ctx context.Context, a *answer, c *Call, action *Action, in any) {

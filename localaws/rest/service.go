@@ -17,6 +17,9 @@ type Service struct {
 	// Unbuilt are parameters of the URL that name a part of the service that is not built. A request with one of them
 	// that no action's route has is refused by the name of that part.
 	Unbuilt map[string]string
+	// Rest names the part of the service to which all requests without an action belong, if that part is not built.
+	// Without it they are answered as a method that their resource does not have.
+	Rest string
 	// Wrapped says that errors are in an element ErrorResponse.
 	Wrapped bool
 	// PathOnly says that the host of a request never names a bucket.

@@ -14,6 +14,7 @@ func (s *Service) Control() *rest.Service {
 	at := func(method string) rest.Route { return on(method, rest.Object) }
 	return &rest.Service{
 		Name: "s3control", XMLNS: "http://awss3control.amazonaws.com/doc/2018-08-20/", Wrapped: true, PathOnly: true,
+		Rest: beyondTags,
 		Actions: []rest.Action{
 			rest.Op("ListTagsForResource", at("GET"), s.listTagsForResource).Document("ListTagsForResourceResult"),
 			rest.Op("TagResource", at("POST"), s.tagResource),
@@ -21,6 +22,8 @@ func (s *Service) Control() *rest.Service {
 		},
 	}
 }
+
+const beyondTags = "S3 Control, apart from the tags of buckets,"
 
 // ControlPrefix begins the paths of S3 Control.
 const ControlPrefix = "/v20180820/"
@@ -35,7 +38,7 @@ type ResourceInput struct {
 func (s *Service) resource(c *rest.Call, in *ResourceInput) (*bucket.Bucket, error) {
 	arn, ok := strings.CutPrefix(in.ResourceARN, "tags/")
 	if !ok {
-		return nil, notImplemented("S3 Control, apart from the tags of buckets,")
+		return nil, notImplemented(beyondTags)
 	}
 	name, ok := strings.CutPrefix(arn, "arn:aws:s3:::")
 	if !ok || strings.Contains(name, "/") {
