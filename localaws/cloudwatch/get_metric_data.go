@@ -115,8 +115,10 @@ func (in *GetMetricDataInput) check() *wire.Error {
 		return validation("The parameter StartTime is required.")
 	case in.EndTime == nil:
 		return validation("The parameter EndTime is required.")
-	case !in.StartTime.Before(*in.EndTime):
-		return validation("The parameter StartTime must be less than the parameter EndTime.")
+	case in.StartTime.Equal(*in.EndTime):
+		return validation("The parameter StartTime must not equal parameter EndTime.")
+	case in.StartTime.After(*in.EndTime):
+		return validation("The parameter EndTime must be greater than StartTime.")
 	case in.ScanBy != "" && in.ScanBy != "TimestampDescending" && in.ScanBy != "TimestampAscending":
 		return notInSet(in.ScanBy, "scanBy", []string{"TimestampDescending", "TimestampAscending"})
 	case in.MaxDatapoints != nil && (*in.MaxDatapoints < 1 || *in.MaxDatapoints > dataPage):

@@ -76,8 +76,7 @@ func parseQuery(g *MetricDataQuery, path string) (query, *wire.Error) {
 	case g.MetricStat != nil && g.Expression != "":
 		return q, exclusive(path+".Expression", path+".MetricStat")
 	case g.MetricStat == nil && g.Expression == "":
-		return q, missingParameter("At least one of the parameters %s.Expression and %s.MetricStat must be specified.",
-			path, path)
+		return q, required(path + ".MetricStat")
 	case g.MetricStat != nil && g.Period != nil:
 		return q, exclusive(path+".Period", path+".MetricStat")
 	case g.Expression != "":
@@ -130,7 +129,7 @@ func (q *query) parseStat(path string) *wire.Error {
 	q.period = time.Duration(*m.Period) * time.Second
 	var ok bool
 	if q.statistic, ok = metric.Parse(m.Stat); !ok {
-		return invalidValue("The value %s for parameter %s.Stat is not supported.", m.Stat, path)
+		return invalidValue("The value %s for parameter %s.Stat is not a valid statistic.", m.Stat, path)
 	}
 	return nil
 }

@@ -55,3 +55,53 @@ func TestCloudWatchRecordedStatus(t *testing.T) {
 		})
 	}
 }
+
+// What AWS answered about ranges that are empty (elastic/beats, issue 32687, of 2022-08-15, and
+// prometheus-community/yet-another-cloudwatch-exporter, issue 729, of 2022-11-21) or that end before they start
+// (getmoto/moto, pull request 6380, of 2023-06-08).
+func TestCloudWatchRecordedRange(t *testing.T) {
+	for _, c := range []struct {
+		name, text string
+		length     time.Duration
+	}{
+		{"GetMetricData of an empty range", "The parameter StartTime must not equal parameter EndTime.", 0},
+		{"GetMetricData of a reversed range", "The parameter EndTime must be greater than StartTime.", -time.Second},
+	} {
+		runMetrics(t, c.name, func(m *metrics) {
+			_, err := m.c.GetMetricData(m.ctx, &cloudwatch.GetMetricDataInput{
+				StartTime: &m.start, EndTime: aws.Time(m.start.Add(c.length)),
+				MetricDataQueries: []types.MetricDataQuery{{
+					Id: aws.String("a"), Expression: aws.String("TIME_SERIES(1)"),
+				}},
+			})
+			m.refused(err, "ValidationError", c.text)
+		})
+	}
+}
+
+// What AWS answered about queries (prometheus-community/yet-another-cloudwatch-exporter, issue 385, of 2021-05-20;
+// getmoto/moto, test_cloudwatch_expressions.py). AWS lists what is wrong with every query, localaws the first.
+func TestCloudWatchRecordedQuery(t *testing.T) {
+	for _, c := range []struct {
+		name, text string
+		stat       *types.MetricStat
+	}{
+		{"neither a metric nor an expression", "The parameter MetricDataQueries.member.1.MetricStat is required.", nil},
+		{
+			"no statistic of CloudWatch",
+			"The value None for parameter MetricDataQueries.member.1.MetricStat.Stat is not a valid statistic.",
+			&types.MetricStat{
+				Metric: &types.Metric{Namespace: aws.String("n"), MetricName: aws.String("m")},
+				Period: aws.Int32(60), Stat: aws.String("None"),
+			},
+		},
+	} {
+		runMetrics(t, c.name, func(m *metrics) {
+			_, err := m.c.GetMetricData(m.ctx, &cloudwatch.GetMetricDataInput{
+				StartTime: &m.start, EndTime: aws.Time(m.start.Add(time.Minute)),
+				MetricDataQueries: []types.MetricDataQuery{{Id: aws.String("a"), MetricStat: c.stat}},
+			})
+			m.refused(err, "ValidationError", c.text)
+		})
+	}
+}
