@@ -130,10 +130,10 @@ func (p *payloads) told(d *Delivery, began time.Time, err error) {
 
 // unread is the reason to reject a delivery whose handler needs its body in memory, and does not have it; nil: none.
 func (p *payloads) unread(d *Delivery) error {
-	if p.o.Stream || !d.unread() || d.apart.bad != nil {
-		return nil
+	if !p.o.Stream && d.unread() && d.apart.bad == nil {
+		return &oversized{d.apart.Size, p.o.MaxBody}
 	}
-	return &oversized{d.apart.Size, p.o.MaxBody}
+	return nil
 }
 
 // forwardReader reads the body of a delivery that is in the store. It is opened when it is first read.

@@ -93,19 +93,14 @@ func (r *reading) load(at place) error {
 		r.file, r.segment = f, at.segment
 	}
 	const most = 16 << 10 // far more than most batches have
-	b := make([]byte, most)
-	n, err := r.file.ReadAt(b, int64(at.offset))
-	if err != nil && !errors.Is(err, io.EOF) {
-		return err
-	}
-	b = b[:n]
-	if n >= batchHeader {
-		if length := int(binary.LittleEndian.Uint32(b[4:])) + batchHeader; length > n && n == most {
-			b = append(b, make([]byte, length-n)...)
-			if _, err := r.file.ReadAt(b[n:], int64(at.offset)+int64(n)); err != nil && !errors.Is(err, io.EOF) {
-				return err
-			}
+	b, err := r.bytes(at, most)
+	if err == nil && len(b) == most {
+		if length := int(binary.LittleEndian.Uint32(b[4:])) + batchHeader; length > most {
+			b, err = r.bytes(at, length)
 		}
+	}
+	if err != nil {
+		return err
 	}
 	changes, length, why := decode(b)
 	if length == 0 {
@@ -113,4 +108,14 @@ func (r *reading) load(at place) error {
 	}
 	r.offset, r.changes = at.offset, changes
 	return nil
+}
+
+// bytes reads up to n bytes from a place on.
+func (r *reading) bytes(at place, n int) ([]byte, error) {
+	b := make([]byte, n)
+	n, err := r.file.ReadAt(b, int64(at.offset))
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return b[:n], err
 }

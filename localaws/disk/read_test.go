@@ -22,11 +22,11 @@ func TestReadsWhatWasWrittenLast(t *testing.T) {
 	want := map[string]string{}
 	for i := range 6000 {
 		key := fmt.Sprint("k", r.IntN(300))
-		switch n := r.IntN(20); {
-		case n == 0:
+		switch r.IntN(20) {
+		case 0:
 			s.Write(unset(key))
 			delete(want, key)
-		case n == 1:
+		case 1:
 			want[key] = fmt.Sprint(large, i)
 			s.Write(set(key, want[key]))
 		default:
