@@ -30,7 +30,7 @@ func mutants() []mutant {
 	return []mutant{
 		{"continue-the-lane-after-a-release", []patch{{
 			"internal/engine/flow.go",
-			"\tcase driver.BehindReleases:\n\t\tf.thenSettle(next, driver.Settlement{Action: driver.Release})\n",
+			"\tcase driver.BehindReleases:\n\t\tf.thenSettle(next, driver.Release, 0)\n",
 			"\tcase driver.BehindReleases:\n\t\tf.then(next, wayReady)\n",
 		}}},
 		{"delete-before-handling", []patch{

@@ -4,9 +4,9 @@ package sim
 func operatedMutants() []mutant {
 	return []mutant{
 		{"requeue-without-renewals", []patch{
-			{"ops/held.go", "\t\t\th.renew(ctx, e)\n", "\t\t\t_ = e\n"},
+			{"ops/internal/walk/held.go", "\t\t\th.renew(ctx, e)\n", "\t\t\t_ = e\n"},
 			{
-				"ops/held.go",
+				"ops/internal/walk/held.go",
 				"\t\t\tone.handle, one.ends = d.Handle, d.LeaseEnds\n\t\t\tcontinue\n",
 				"\t\t\tone.handle, one.ends = d.Handle, d.LeaseEnds\n",
 			},
@@ -68,17 +68,21 @@ func kafkaMutants() []mutant {
 			"\t\to.unanswered(o.pending.Close(context.WithoutCancel(ctx)))\n",
 		}}},
 		{"publish-lost-results", []patch{{
-			"kafka/transactor.go",
-			"\t\tif r.lost() {\n\t\t\tt.ledger.results.end(r)\n",
-			"\t\tif r.lost() && false {\n\t\t\tt.ledger.results.end(r)\n",
+			"kafka/internal/records/results.go",
+			"\t\tif r.lost() {\n\t\t\tlost = append(lost, r)\n",
+			"\t\tif r.lost() && false {\n\t\t\tlost = append(lost, r)\n",
 		}}},
 		{"count-ends-of-transactions", []patch{
 			{
-				"kafka/inspect.go",
+				"kafka/internal/operate/inspect.go",
 				"\tcase read.Err == nil && next > p.from:\n",
 				"\tcase read.Err == nil && next > p.from && false:\n",
 			},
-			{"kafka/inspect.go", "\t\tif ch.DeadLetter && p.mixed {\n", "\t\tif ch.DeadLetter && p.mixed && false {\n"},
+			{
+				"kafka/internal/operate/inspect.go",
+				"\t\tif ch.DeadLetter && p.mixed {\n",
+				"\t\tif ch.DeadLetter && p.mixed && false {\n",
+			},
 		}},
 	}
 }
