@@ -56,9 +56,9 @@ func TestCloudWatchRecordedStatus(t *testing.T) {
 	}
 }
 
-// What AWS answered about ranges that are empty (elastic/beats, issue 32687, of 2022-08-15, and
-// prometheus-community/yet-another-cloudwatch-exporter, issue 729, of 2022-11-21) or that end before they start
-// (getmoto/moto, pull request 6380, of 2023-06-08).
+// Empty ranges: users quote AWS (elastic/beats, issue 32687, of 2022-08-15, and
+// prometheus-community/yet-another-cloudwatch-exporter, issue 729, of 2022-11-21). Ranges that end before they start:
+// as moto has it (getmoto/moto, pull request 6380, of 2023-06-08); no recording is known.
 func TestCloudWatchRecordedRange(t *testing.T) {
 	for _, c := range []struct {
 		name, text string
@@ -79,8 +79,9 @@ func TestCloudWatchRecordedRange(t *testing.T) {
 	}
 }
 
-// What AWS answered about queries (prometheus-community/yet-another-cloudwatch-exporter, issue 385, of 2021-05-20;
-// getmoto/moto, test_cloudwatch_expressions.py). AWS lists what is wrong with every query, localaws the first.
+// An unknown statistic: a user quotes AWS (prometheus-community/yet-another-cloudwatch-exporter, issue 385, of
+// 2021-05-20), which lists what is wrong with every query; localaws tells the first. A query of nothing: as moto has it
+// (test_cloudwatch_expressions.py); no recording is known.
 func TestCloudWatchRecordedQuery(t *testing.T) {
 	for _, c := range []struct {
 		name, text string
