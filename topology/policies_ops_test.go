@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -80,14 +81,14 @@ func (w *world) deadLetters(s *topology.Spec, channel string) {
 	if err != nil {
 		w.Fatal(err)
 	}
-	rejected := 0
+	var rejected atomic.Int32
 	if _, err = c.Run(ctx, func(context.Context, *godwit.Delivery) error {
-		if rejected++; rejected == 6 {
+		if rejected.Add(1) == 6 {
 			stop()
 		}
 		return godwit.Permanent(errors.New("no"))
-	}); err != nil || rejected < 6 {
-		w.Fatal(channel, rejected, err)
+	}); err != nil || rejected.Load() < 6 {
+		w.Fatal(channel, rejected.Load(), err)
 	}
 }
 
