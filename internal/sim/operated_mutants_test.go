@@ -69,8 +69,8 @@ func kafkaMutants() []mutant {
 		}}},
 		{"publish-lost-results", []patch{{
 			"kafka/internal/records/results.go",
-			"\t\tif r.lost() {\n\t\t\tlost = append(lost, r)\n",
-			"\t\tif r.lost() && false {\n\t\t\tlost = append(lost, r)\n",
+			"\t\tif r.lost() {\n\t\t\trs.end(r)\n",
+			"\t\tif r.lost() && false {\n\t\t\trs.end(r)\n",
 		}}},
 		{"count-ends-of-transactions", []patch{
 			{
