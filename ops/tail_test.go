@@ -121,8 +121,8 @@ func TestTailIsInterrupted(t *testing.T) {
 	})
 }
 
-// A queue on the local server is looked at: what comes is shown, or what is there from a time on as well, and all of it
-// stays for the consumers, without a receive.
+// Tail shows what is sent to a queue of the local server and, with a time, what was sent since then. It receives no
+// message, so that all of them stay for the consumers.
 func TestTailOfAQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, b := newSQS(t, orders)
