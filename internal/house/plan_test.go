@@ -126,8 +126,8 @@ var plan = []room{
 	{
 		path: "snssqs/internal/estate",
 		ours: []string{
-			"driver", "internal/backoff", "internal/claim", "internal/part", "snssqs/internal/client",
-			"snssqs/internal/trust", "snssqs/internal/wire",
+			"driver", "internal/backoff", "internal/claim", "internal/nearname", "internal/part",
+			"snssqs/internal/client", "snssqs/internal/trust", "snssqs/internal/wire",
 		},
 		others: []string{awsSDK},
 	},

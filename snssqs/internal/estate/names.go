@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/internal/nearname"
 	"github.com/godwitmq/godwit/internal/part"
 	"github.com/godwitmq/godwit/snssqs/internal/client"
 	"github.com/godwitmq/godwit/snssqs/internal/trust"
@@ -281,7 +282,7 @@ func similar(a, b string) bool {
 	if max(len(a), len(b)) >= longName {
 		most = 2
 	}
-	return distance(a, b) <= most
+	return nearname.Distance(a, b) <= most
 }
 
 func withoutDigits(s string) string {
@@ -291,29 +292,6 @@ func withoutDigits(s string) string {
 		}
 		return r
 	}, s)
-}
-
-// distance is the number of letters to insert, delete, replace or swap with a neighbour to turn a into b.
-func distance(a, b string) int {
-	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range last {
-		last[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			replaced := last[j-1]
-			if a[i-1] != b[j-1] {
-				replaced++
-			}
-			row[j] = min(last[j]+1, row[j-1]+1, replaced)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				row[j] = min(row[j], before[j-2]+1)
-			}
-		}
-		before, last, row = last, row, before
-	}
-	return last[len(b)]
 }
 
 const (
