@@ -100,6 +100,22 @@ func (b *backendFlags) use(cmd *cobra.Command, work func(ctx context.Context, ba
 	return errors.Join(err, backend.Close(context.WithoutCancel(cmd.Context())))
 }
 
+// onChannel makes what a command does whose only argument is a channel: it checks the format of the output, opens the
+// backend, and calls work.
+func onChannel(b *backendFlags, o *output, work func(
+	ctx context.Context, backend driver.Backend, channel string, out, errOut io.Writer,
+) error,
+) func(cmd *cobra.Command, args []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := o.check(); err != nil {
+			return usage(cmd, err)
+		}
+		return b.use(cmd, func(ctx context.Context, backend driver.Backend) error {
+			return work(ctx, backend, args[0], cmd.OutOrStdout(), cmd.ErrOrStderr())
+		})
+	}
+}
+
 // open opens the backend. It makes no request.
 func (b *backendFlags) open(ctx context.Context, cmd *cobra.Command) (driver.Backend, error) {
 	if err := b.enter(cmd); err != nil {

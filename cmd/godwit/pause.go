@@ -34,14 +34,7 @@ func newPause() *cobra.Command {
 // command completes a command.
 func (o *pauseOptions) command(cmd *cobra.Command) *cobra.Command {
 	cmd.Args = oneChannel
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := o.output.check(); err != nil {
-			return usage(cmd, err)
-		}
-		return o.backend.use(cmd, func(ctx context.Context, b driver.Backend) error {
-			return o.run(ctx, b, args[0], cmd.OutOrStdout(), cmd.ErrOrStderr())
-		})
-	}
+	cmd.RunE = onChannel(&o.backend, &o.output, o.run)
 	o.backend.add(cmd)
 	o.output.add(cmd)
 	addYes(cmd, &o.yes)

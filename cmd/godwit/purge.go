@@ -32,15 +32,8 @@ func newPurge() *cobra.Command {
 			"to skip them for one group, use `godwit rewind CHANNEL --to end`.",
 		Example: "  godwit purge orders@dlq\n  godwit purge orders@dlq --yes",
 		Args:    oneChannel,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := o.output.check(); err != nil {
-				return usage(cmd, err)
-			}
-			return o.backend.use(cmd, func(ctx context.Context, b driver.Backend) error {
-				return o.run(ctx, b, args[0], cmd.OutOrStdout(), cmd.ErrOrStderr())
-			})
-		},
 	}
+	cmd.RunE = onChannel(&o.backend, &o.output, o.run)
 	o.backend.add(cmd)
 	o.output.add(cmd)
 	cmd.Flags().BoolVar(&o.shared, "shared", false, "also if other groups of Kafka lose the messages")
@@ -101,15 +94,8 @@ func newRm() *cobra.Command {
 			"producer that runs may create the channel again.",
 		Example: "  godwit rm orders\n  godwit rm orders@dlq --messages --yes",
 		Args:    oneChannel,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := o.output.check(); err != nil {
-				return usage(cmd, err)
-			}
-			return o.backend.use(cmd, func(ctx context.Context, b driver.Backend) error {
-				return o.run(ctx, b, args[0], cmd.OutOrStdout(), cmd.ErrOrStderr())
-			})
-		},
 	}
+	cmd.RunE = onChannel(&o.backend, &o.output, o.run)
 	o.backend.add(cmd)
 	o.output.add(cmd)
 	cmd.Flags().BoolVar(&o.messages, "messages", false, "also if there are messages in it, which are lost")
