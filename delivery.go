@@ -73,6 +73,23 @@ func (d *Delivery) fill(h *handling, it *engine.Item, in *driver.Delivery) {
 	d.choice.Store(&h.sealed)
 }
 
+// again returns another delivery of the same item, for its next handler while the handler of this one has not returned.
+func (d *Delivery) again() *Delivery {
+	n := &Delivery{
+		ID: d.ID, Channel: d.Channel, OrderKey: d.OrderKey, Tenant: d.Tenant, RoutingKey: d.RoutingKey,
+		ContentType: d.ContentType, Type: d.Type, Version: d.Version, Headers: d.Headers, Body: d.Body,
+		Death: d.Death, Undecodable: d.Undecodable, SentAt: d.SentAt,
+		h: d.h, item: d.item, gen: d.item.Generation(), nearLimit: d.nearLimit, spent: d.spent,
+	}
+	if d.apart != nil {
+		n.apart = &payload{filled: d.apart.filled, bad: d.apart.bad}
+		n.apart.Opener, n.apart.Size = d.apart.Opener, d.apart.Size
+		n.apart.Tries.Store(d.apart.Tries.Load())
+	}
+	n.choice.Store(&d.h.sealed)
+	return n
+}
+
 // begin allows a handler, or an iterator's caller, to settle the delivery.
 func (d *Delivery) begin(it *engine.Item) {
 	d.Attempt, d.Failures = it.Attempt, it.Failures
@@ -129,7 +146,7 @@ func (d *Delivery) Reject(reason error) error {
 }
 
 // Release returns the message untouched: it can be received again at once, and no attempt is counted.
-func (d *Delivery) Release() error { return d.settle(&choice{release: true}) }
+func (d *Delivery) Release() error { return d.settle(&choice{instead: engine.ActionRelease}) }
 
 // Settlement is the result of one of a delivery's methods.
 type Settlement struct {
@@ -146,7 +163,7 @@ func (d *Delivery) Settled() (how Settlement, ok bool) {
 	if c == nil || d.h != nil && c == &d.h.sealed {
 		return Settlement{}, false
 	}
-	return Settlement{Verdict: c.verdict, Released: c.release, Reason: c.reason}, true
+	return Settlement{Verdict: c.verdict, Released: c.instead == engine.ActionRelease, Reason: c.reason}, true
 }
 
 // IsDone reports whether a handler that has returned err has handled the delivery: one of the delivery's methods
@@ -158,10 +175,10 @@ func (d *Delivery) IsDone(err error) bool {
 	return err == nil
 }
 
-// choice is the settlement by one of a delivery's methods.
+// choice is the settlement by one of a delivery's methods, or because its body cannot be read.
 type choice struct {
 	verdict Verdict
-	release bool
+	instead engine.Action // of the verdict's, if it is one that handlers do not return; ActionDone: none
 	reason  error
 }
 
@@ -169,8 +186,8 @@ type choice struct {
 func (c *choice) engine() engine.Verdict {
 	v := engineVerdict(c.verdict)
 	v.Reason = c.reason
-	if c.release {
-		v.Action = engine.ActionRelease
+	if c.instead != engine.ActionDone {
+		v.Action = c.instead
 	}
 	return v
 }

@@ -46,6 +46,7 @@ func (h *handling) config(b Backend, handler Handler, batch *batching) *engine.C
 		Own:        func(its []*engine.Item, in []driver.Delivery) { h.own(its, in, handler == nil && batch == nil) },
 		Begin:      func(it *engine.Item) { delivery(it.Owner).begin(it) },
 		Choice:     choiceOf,
+		Again:      func(it *engine.Item) any { return delivery(it.Owner).again() },
 		Judge:      h.judge, Busy: h.busy, Blame: blames, Death: h.death,
 		Error:   func(op, id string, err error) error { return wrapError(op, h.name, id, err) },
 		Panic:   func(v any) error { return newPanicError(v) },
@@ -61,11 +62,13 @@ func (h *handling) config(b Backend, handler Handler, batch *batching) *engine.C
 	}
 	switch {
 	case handler != nil:
-		cfg.Handle = func(ctx context.Context, it *engine.Item) error { return h.handle(ctx, handler, it) }
+		cfg.Handle = func(ctx context.Context, it *engine.Item, chosen **engine.Verdict) error {
+			return h.handle(ctx, handler, it, chosen)
+		}
 	case batch != nil:
 		cfg.MaxBatch, cfg.Window = batch.Size, batch.Window
-		cfg.HandleBatch = func(ctx context.Context, its []*engine.Item) map[int]error {
-			return h.handleBatch(ctx, batch.handler, its)
+		cfg.HandleBatch = func(ctx context.Context, its []*engine.Item, chosen []*engine.Verdict) map[int]error {
+			return h.handleBatch(ctx, batch.handler, its, chosen)
 		}
 	}
 	return cfg
@@ -92,9 +95,9 @@ func (h *handling) own(its []*engine.Item, in []driver.Delivery, pulls bool) {
 }
 
 // handle calls the handler for one item.
-func (h *handling) handle(ctx context.Context, handler Handler, it *engine.Item) error {
+func (h *handling) handle(ctx context.Context, handler Handler, it *engine.Item, chosen **engine.Verdict) error {
 	d := delivery(it.Owner)
-	defer func() { it.Chosen = d.seal() }() // also if the handler ends its goroutine
+	defer func() { *chosen = d.seal() }() // also if the handler ends its goroutine
 	if d.apart != nil {
 		return h.handleApart(ctx, handler, d)
 	}
@@ -108,7 +111,9 @@ func (h *handling) handleApart(ctx context.Context, handler Handler, d *Delivery
 	err := p.store.Room.Enter(ctx, n)
 	if err == nil {
 		defer p.store.Room.Leave(n)
-		err = p.fetch(ctx, d)
+		soon, cancel := p.store.Before(ctx)
+		err = p.fetch(soon, d)
+		cancel()
 	}
 	if err == nil {
 		err = recovered(ctx, handler, d)
@@ -121,15 +126,17 @@ func (h *handling) handleApart(ctx context.Context, handler Handler, d *Delivery
 }
 
 // handleBatch calls the handler for several items, and returns the errors of those that failed, by their index.
-func (h *handling) handleBatch(ctx context.Context, handler BatchHandler, its []*engine.Item) map[int]error {
+func (h *handling) handleBatch(
+	ctx context.Context, handler BatchHandler, its []*engine.Item, chosen []*engine.Verdict,
+) map[int]error {
 	ds := make([]*Delivery, len(its))
 	for i, it := range its {
 		ds[i] = delivery(it.Owner)
 	}
 	given := slices.Clone(ds) // the handler may change its slice
 	defer func() {
-		for i, it := range its {
-			it.Chosen = given[i].seal()
+		for i, d := range given {
+			chosen[i] = d.seal()
 		}
 	}()
 	var failed map[int]error
@@ -157,7 +164,9 @@ func (h *handling) handleBatchApart(ctx context.Context, handler BatchHandler, d
 		return failed
 	}
 	defer p.store.Room.Leave(n)
-	errs := p.fetchAll(ctx, ds)
+	soon, cancel := p.store.Before(ctx)
+	errs := p.fetchAll(soon, ds)
+	cancel()
 	ready := make([]*Delivery, 0, len(ds))
 	at := make([]int, 0, len(ds)) // indexes of ready in ds
 	var last *Delivery            // the last delivery that failed
@@ -170,7 +179,7 @@ func (h *handling) handleBatchApart(ctx context.Context, handler BatchHandler, d
 		case d.behind(last):
 			last = d
 		case err != nil:
-			d.refuse(err)
+			h.leaveOut(d, err)
 			failed[i], last = err, d
 		default:
 			ready, at = append(ready, d), append(at, i)
@@ -185,6 +194,15 @@ func (h *handling) handleBatchApart(ctx context.Context, handler BatchHandler, d
 		failed[at[i]] = err
 	}
 	return failed
+}
+
+// leaveOut settles a delivery whose body could not be read, and which its batch's handler does not get. So it is
+// settled in the same way if that handler exceeds its timeout, or does not return.
+func (h *handling) leaveOut(d *Delivery, err error) {
+	d.refuse(err)
+	if wait, _ := h.busy(err); wait > 0 {
+		d.choice.CompareAndSwap(nil, &choice{instead: engine.ActionHold, verdict: Verdict{After: wait}})
+	}
 }
 
 // choiceOf ends the time in which a running handler can settle a delivery. It returns how the handler has settled it.

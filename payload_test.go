@@ -440,6 +440,58 @@ func TestAStoreThatHangs(t *testing.T) {
 	})
 }
 
+// A batch whose handler exceeds its timeout, or does not return, is rejected without the messages whose bodies could
+// not be read: that handler does not have them. They are handled when the store works again.
+func TestABatchWithoutABody(t *testing.T) {
+	t.Parallel()
+	for _, ordered := range []bool{false, true} {
+		for _, returns := range []bool{false, true} {
+			t.Run(fmt.Sprintf("ordered %v, the handler returns %v", ordered, returns), func(t *testing.T) {
+				inWorld(t, func(w *world) { batchWithoutABody(w, ordered, returns) })
+			})
+		}
+	}
+}
+
+func batchWithoutABody(w *world, ordered, returns bool) {
+	c := w.consumer("orders", &godwit.ConsumerOptions{
+		Ordered: ordered, Concurrency: 1, ProcessingTimeout: 10 * time.Second,
+	})
+	p := w.producer("orders", &godwit.ProducerOptions{Ordered: ordered})
+	w.send(p, godwit.Message{Body: bigBody(), OrderKey: "large", DedupID: dedup(ordered, 1)})
+	w.send(p, godwit.Message{Body: []byte("small"), OrderKey: "small", DedupID: dedup(ordered, 2)})
+	repair := w.s3("s3.GetObject", down)
+	ctx, cancel := context.WithCancel(w.Context())
+	report := make(chan godwit.Report)
+	large := 0
+	go func() {
+		r, err := c.RunBatches(ctx, func(ctx context.Context, ds []*godwit.Delivery) error {
+			for _, d := range ds {
+				if len(d.Body) > 100 {
+					large++
+					return nil
+				}
+			}
+			<-ctx.Done()
+			if !returns {
+				time.Sleep(20 * time.Second)
+			}
+			return ctx.Err()
+		}, &godwit.BatchOptions{Size: 2, Window: time.Second})
+		if err != nil {
+			w.Error(err)
+		}
+		report <- r
+	}()
+	time.Sleep(time.Minute)
+	repair()
+	time.Sleep(5 * time.Minute)
+	cancel()
+	if r := <-report; r.Handled != 1 || r.Rejected != 1 || large != 1 {
+		w.Errorf("%d large messages were handled: %+v", large, r)
+	}
+}
+
 // A connection that breaks in the middle of a body costs no attempt, and the body is read on. If that breaks, too, the
 // delivery waits.
 func TestADownloadThatBreaks(t *testing.T) {

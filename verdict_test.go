@@ -170,6 +170,38 @@ func TestASettlementOfAHandlerThatDoesNotReturn(t *testing.T) {
 	}
 }
 
+// A handler that chooses Retry and does not return has its delivery for itself: the next handler, which begins after
+// the delay while the first still runs, gets another one, which only it can settle.
+func TestASecondHandlerBesideAnAbandonedOne(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) {
+		c := w.consumer("orders", &godwit.ConsumerOptions{Concurrency: 2, ProcessingTimeout: 10 * time.Second})
+		w.send(w.producer("orders", nil), body("one"))
+		var first atomic.Pointer[godwit.Delivery]
+		starts, late := 0, error(nil)
+		run := w.run(c, func(_ context.Context, d *godwit.Delivery) error {
+			if starts++; first.CompareAndSwap(nil, d) {
+				if err := d.Retry(3 * time.Second); err != nil {
+					t.Error(err)
+				}
+				time.Sleep(20 * time.Second) // beside the second handler, which begins after 14 s
+				late = d.Reject(nil)
+				return nil
+			}
+			time.Sleep(8 * time.Second)
+			if d == first.Load() || d.Attempt != 2 || string(d.Body) != "one" {
+				t.Errorf("the second handler has the first one's delivery, or attempt %d, %q", d.Attempt, d.Body)
+			}
+			return d.Done()
+		})
+		time.Sleep(time.Hour)
+		r := run.stop()
+		if r.Handled != 1 || r.Rejected != 0 || r.Abandoned != 1 || starts != 2 || late == nil {
+			t.Errorf("%d starts, the late settlement answers %v: %+v", starts, late, r)
+		}
+	})
+}
+
 // A handler that returns after it was abandoned, or that ends its goroutine, does not start the next message: its
 // worker has been replaced.
 func TestWhatFollowsALateHandlerIsHandled(t *testing.T) {

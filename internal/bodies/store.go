@@ -16,17 +16,24 @@ const (
 	// which rejects the message, so a short timeout shortens it to its readPart.
 	readStall = 10 * time.Second
 	readPart  = 3
+	// handlerPart is the part of the processing timeout that the bodies leave to the handler: a store that is slow, and
+	// does make progress, must not use the timeout up either.
+	handlerPart = 2
 	// roomPart is the part of the processing timeout that a handler may wait for room, since it needs the rest itself.
 	roomPart = 10
 )
 
-var errStalled = errors.New("the store makes no progress")
+var (
+	errStalled = errors.New("the store makes no progress")
+	errSlow    = errors.New("the store is too slow for ConsumerOptions.ProcessingTimeout")
+)
 
 // Store reads the bodies of one consumer.
 type Store struct {
 	Room Room
 
 	stall  time.Duration   // how long a read may make no progress
+	all    time.Duration   // how long the bodies of one call of a handler may take together
 	calls  *calls.Log      // results of calls of the store
 	failed func(err error) // gets passing errors of reads
 }
@@ -34,9 +41,16 @@ type Store struct {
 // NewStore returns a store for handlers with a processing timeout, whose bodies may have limit bytes at once.
 func NewStore(limit int64, timeout time.Duration, log *calls.Log, failed func(err error)) *Store {
 	return &Store{
-		Room: Room{limit: limit, wait: min(timeout/roomPart, readStall)}, stall: min(readStall, timeout/readPart),
+		Room:  Room{limit: limit, wait: min(timeout/roomPart, readStall)},
+		stall: min(readStall, timeout/readPart), all: timeout / handlerPart,
 		calls: log, failed: failed,
 	}
+}
+
+// Before bounds ctx for the downloads that come before a handler. Without a bound, its processing timeout would reject
+// the messages although their handler has not begun.
+func (s *Store) Before(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, s.all, errSlow)
 }
 
 // Open begins to read a body, and returns its size as the store says; negative: the store does not say. The error is an
@@ -96,7 +110,7 @@ func (s *Store) Download(ctx context.Context, b *Body, grow func(by int64)) (bod
 // readFailed makes the error of a failed read.
 func (s *Store) readFailed(ctx context.Context, b *Body, err error) error {
 	e := &Error{Err: err}
-	if e.Passing() && ctx.Err() == nil {
+	if e.Passing() && !ended(ctx) {
 		e.Wait = tryAgain.Jittered(int(b.Tries.Add(1)))
 		s.failed(err)
 	}
@@ -105,10 +119,15 @@ func (s *Store) readFailed(ctx context.Context, b *Body, err error) error {
 
 // Stall is what the error of a call says about the store, for the log of calls. nil: nothing, or that it works.
 func Stall(ctx context.Context, err error) error {
-	if context.Cause(ctx) == nil {
+	if !ended(ctx) {
 		return calls.Stall(err)
 	}
-	return nil // the caller has ended the call
+	return nil
+}
+
+// ended reports whether the caller has ended a call, and not the store's slowness.
+func ended(ctx context.Context) bool {
+	return ctx.Err() != nil && !errors.Is(context.Cause(ctx), errSlow)
 }
 
 // Reader reads a body, and cancels a read that makes no progress.
@@ -139,14 +158,17 @@ func (r *Reader) Read(to []byte) (int, error) {
 	return n, r.store.readFailed(r.parent, r.body, err)
 }
 
-// explained is an error of the store, or that of the watchdog which has caused it.
+// explained is an error of the store, or that of the bound on its time which has caused it.
 func (r *Reader) explained(ctx context.Context, err error) error {
-	if errors.Is(context.Cause(ctx), errStalled) {
-		return &driver.Error{
-			Class: driver.Transient, Err: fmt.Errorf("%w for %v: %w", errStalled, r.store.stall, err),
-		}
+	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, errStalled):
+		err = fmt.Errorf("%w for %v: %w", errStalled, r.store.stall, err)
+	case errors.Is(cause, errSlow):
+		err = fmt.Errorf("%w: not read after %v: %w", errSlow, r.store.all, err)
+	default:
+		return err
 	}
-	return err
+	return &driver.Error{Class: driver.Transient, Err: err}
 }
 
 // Close implements io.Closer.

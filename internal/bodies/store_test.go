@@ -67,3 +67,52 @@ func TestDownload(t *testing.T) {
 		})
 	}
 }
+
+// A store that makes progress, and is too slow for the handler's processing timeout, fails with a time for the next
+// attempt, while the handler's own context goes on. The end of that context is no failure of the store.
+func TestDownloadBeforeHandler(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		told := 0
+		s := NewStore(1<<20, time.Minute, new(calls.Log), func(error) { told++ })
+		download := func(ctx context.Context) (err *Error) {
+			soon, cancel := s.Before(ctx)
+			defer cancel()
+			_, got := s.Download(soon, &Body{Opener: trickle{}, Size: 60}, func(int64) {})
+			if !errors.As(got, &err) {
+				t.Fatalf("the error is %v", got)
+			}
+			return err
+		}
+		began := time.Now()
+		if err := download(t.Context()); err.Wait == 0 || !err.Passing() || !errors.Is(err, errSlow) || told != 1 {
+			t.Errorf("a slow store: %v, wait %v, told %d times", err, err.Wait, told)
+		}
+		if took := time.Since(began); took != time.Minute/handlerPart {
+			t.Errorf("it took %v", took)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := download(ctx); err.Wait != 0 || errors.Is(err, errSlow) || told != 1 {
+			t.Errorf("a caller that ends: %v, wait %v, told %d times", err, err.Wait, told)
+		}
+	})
+}
+
+// trickle is a store that sends a byte a second.
+type trickle struct{}
+
+func (trickle) Open(ctx context.Context) (io.ReadCloser, int64, error) {
+	return io.NopCloser(trickling{ctx}), 60, nil
+}
+
+type trickling struct{ ctx context.Context }
+
+func (t trickling) Read(to []byte) (int, error) {
+	select {
+	case <-time.After(time.Second):
+		to[0] = 'x'
+		return 1, nil
+	case <-t.ctx.Done():
+		return 0, t.ctx.Err()
+	}
+}

@@ -37,9 +37,9 @@ func (r *runner) workBatch(w *worker, first *Item) {
 	for _, it := range its {
 		r.obs.Started(it)
 	}
-	failed := allFailed(its)
-	defer func() { r.workedBatch(st, its, failed) }()
-	failed = r.cfg.HandleBatch(st.ctx, its)
+	failed, chosen := allFailed(its), make([]*Verdict, len(its))
+	defer func() { r.workedBatch(st, its, chosen, failed) }()
+	failed = r.cfg.HandleBatch(st.ctx, its, chosen)
 }
 
 // allFailed is the result of a handler that ended its goroutine.
@@ -52,7 +52,7 @@ func allFailed(its []*Item) map[int]error {
 }
 
 // workedBatch settles the items of a batch, as worked does for one item.
-func (r *runner) workedBatch(st *stint, its []*Item, failed map[int]error) {
+func (r *runner) workedBatch(st *stint, its []*Item, chosen []*Verdict, failed map[int]error) {
 	f := r.f
 	now := f.clock.now()
 	cause := st.ctx.end()
@@ -62,7 +62,7 @@ func (r *runner) workedBatch(st *stint, its []*Item, failed map[int]error) {
 	r.failed.Add(int64(len(failed)))
 	its = slices.Clone(its) // the stint's own list is cleared when the stint is over
 	took := now.since(st.begun)
-	vs := r.verdicts(st, its, failed, cause)
+	vs := r.verdicts(st, its, chosen, failed, cause)
 	if len(vs) == 0 {
 		f.stints.over(st)
 	}
@@ -85,7 +85,9 @@ type verdictAt struct {
 // verdicts returns the verdicts on a batch, without the items that are no longer in hand: those that were taken back
 // into their lane behind one that is not done, and those that were abandoned. All verdicts are decided before the first
 // is carried out, because another worker may then have the items that were taken back.
-func (r *runner) verdicts(st *stint, its []*Item, failed map[int]error, cause error) (vs []verdictAt) {
+func (r *runner) verdicts(
+	st *stint, its []*Item, chosen []*Verdict, failed map[int]error, cause error,
+) (vs []verdictAt) {
 	f := r.f
 	for i, it := range its {
 		f.lock()
@@ -94,7 +96,7 @@ func (r *runner) verdicts(st *stint, its []*Item, failed map[int]error, cause er
 		if !mine {
 			continue
 		}
-		v := r.decide(it, cause, failed[i])
+		v := r.decide(it, chosen[i], cause, failed[i])
 		vs = append(vs, verdictAt{v, i})
 		f.lock()
 		if it.lost.Load() || v.Action != ActionDone && v.Action != ActionDrop {

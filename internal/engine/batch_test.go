@@ -17,7 +17,7 @@ func batches(t *testing.T, most int, failed map[int]error) (s *Session, service 
 	handled = new(string)
 	s, service = bareSession(t, driver.ReceiveLimits{SettleBatch: 10}, &Config{
 		MaxBatch: most, Window: time.Second,
-		HandleBatch: func(_ context.Context, its []*Item) map[int]error {
+		HandleBatch: func(_ context.Context, its []*Item, _ []*Verdict) map[int]error {
 			*handled += "(" + ids(its) + ")"
 			return failed
 		},

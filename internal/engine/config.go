@@ -47,16 +47,19 @@ type Config struct {
 	// called with the fleet's lock held, so it must only copy.
 	Begin func(it *Item)
 	// Handle calls the handler of one item. HandleBatch calls that of several, and returns the errors of those that
-	// failed, by their index. Without both, the items are for the caller of [Session.Next]. Both store a verdict by a
-	// method of the delivery in Item.Chosen, also if the handler ends its goroutine.
-	Handle      func(ctx context.Context, it *Item) error
-	HandleBatch func(ctx context.Context, its []*Item) map[int]error
+	// failed, by their index. Without both, the items are for the caller of [Session.Next]. Both store verdicts by
+	// methods of the deliveries in chosen, also if the handler ends its goroutine.
+	Handle      func(ctx context.Context, it *Item, chosen **Verdict) error
+	HandleBatch func(ctx context.Context, its []*Item, chosen []*Verdict) map[int]error
 	MaxBatch    int           // items in a batch
 	Window      time.Duration // how long a batch that is not full waits for more
 
 	// Choice returns what a handler that has not returned has chosen by a method of its delivery, and lets it choose no
 	// more; nil: nothing. It is called with the fleet's lock held.
 	Choice func(it *Item) *Verdict
+	// Again makes another Owner for an item that is handled again while a handler that does not return has the first.
+	// It is called with the fleet's lock held.
+	Again func(it *Item) any
 
 	Judge func(it *Item, err error) Verdict              // the policy, for an error that counts as a failure
 	Busy  func(err error) (wait time.Duration, yes bool) // whether a handler could not begin its work

@@ -14,7 +14,6 @@ import (
 // that runs it. All other fields are guarded by the fleet's lock, or do not change while the item is used.
 type Item struct {
 	Owner    any       // the application's delivery
-	Chosen   *Verdict  // by a method of the delivery, while its handler ran; nil: by none
 	Context  *Context  // for its first handler; made by the application with the owner
 	ID       string    // the service's
 	Tenant   string    // "": none
@@ -150,11 +149,11 @@ func (it *Item) possible(v Verdict) Verdict {
 	return v
 }
 
-// isDone reports whether a handler that has returned err has handled the item. What it chose by a method of the
+// isDone reports whether a handler that has returned err has handled its item. What it has chosen by a method of the
 // delivery decides; without a choice, its error does.
-func (it *Item) isDone(err error) bool {
-	if it.Chosen != nil {
-		return it.Chosen.Action == ActionDone
+func isDone(chosen *Verdict, err error) bool {
+	if chosen != nil {
+		return chosen.Action == ActionDone
 	}
 	return err == nil
 }

@@ -50,8 +50,7 @@ func (it *Item) Settle(gen uint32, v Verdict) error {
 		return ErrSettled
 	}
 	if mine {
-		it.Chosen = &v
-		s.runner.conclude(it, s.runner.decide(it, nil, nil), st)
+		s.runner.conclude(it, s.runner.decide(it, &v, nil, nil), st)
 	} else {
 		f.stints.over(st)
 	}

@@ -18,7 +18,7 @@ func runs(t *testing.T, letters string, handle func(it *Item) error) (*Session, 
 	t.Helper()
 	s, service := bareSession(t, driver.ReceiveLimits{SettleBatch: 10, RetryMax: time.Hour}, &Config{
 		ProcessingTimeout: time.Minute,
-		Handle:            func(_ context.Context, it *Item) error { return handle(it) },
+		Handle:            func(_ context.Context, it *Item, _ **Verdict) error { return handle(it) },
 		Judge:             func(_ *Item, err error) Verdict { return Verdict{Action: ActionReject, Reason: err} },
 	})
 	s.flow.stints.short = shortInARow
@@ -218,7 +218,7 @@ func TestWhatEndsARun(t *testing.T) {
 			s.flow.stints.extend(st, s.flow.clock.now())
 			its := append([]*Item(nil), st.its...)
 			s.flow.unlock()
-			s.cfg.Handle = func(_ context.Context, it *Item) error {
+			s.cfg.Handle = func(_ context.Context, it *Item, _ **Verdict) error {
 				if handled += it.ID; it == its[2] {
 					s.flow.lock()
 					end(s)
@@ -263,9 +263,9 @@ func TestEachItemOfARun(t *testing.T) {
 	s.flow.unlock()
 	its := append([]*Item(nil), st.its...)
 	var ctxs []context.Context
-	s.cfg.Handle = func(ctx context.Context, it *Item) error {
+	s.cfg.Handle = func(ctx context.Context, it *Item, chosen **Verdict) error {
 		if ctxs = append(ctxs, ctx); it == its[2] {
-			it.Chosen = &Verdict{Action: ActionReject, Reason: errors.New("no")}
+			*chosen = &Verdict{Action: ActionReject, Reason: errors.New("no")}
 		}
 		return nil
 	}

@@ -181,7 +181,7 @@ func TestAShutdown(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			over, ended := make(chan struct{}), make(chan error, 1)
 			cfg := &Config{ShutdownTimeout: 30 * time.Second, ProcessingTimeout: time.Hour}
-			cfg.Handle = func(ctx context.Context, _ *Item) error {
+			cfg.Handle = func(ctx context.Context, _ *Item, _ **Verdict) error {
 				defer func() { ended <- context.Cause(ctx) }()
 				canceled := ctx.Done()
 				if c.ignores {

@@ -31,7 +31,7 @@ func TestAPollThatLacksPlaces(t *testing.T) {
 		s, _ := bareSession(t, driver.ReceiveLimits{}, &Config{})
 		f := s.flow
 		if !c.iterates {
-			s.cfg.HandleBatch = func(context.Context, []*Item) map[int]error { return nil }
+			s.cfg.HandleBatch = func(context.Context, []*Item, []*Verdict) map[int]error { return nil }
 		}
 		if c.since > 0 {
 			f.places.lacking = now.Add(-c.since)

@@ -179,7 +179,7 @@ func freshContext(t *testing.T) *Context {
 	return c
 }
 
-func isDone(c context.Context) bool {
+func isOver(c context.Context) bool {
 	select {
 	case <-c.Done():
 		return true
@@ -213,7 +213,7 @@ func TestAHandlersContextIsAContext(t *testing.T) {
 	} {
 		c := freshContext(t)
 		wait := look(c)
-		if c.Err() != nil || isDone(c) || context.Cause(c) != nil {
+		if c.Err() != nil || isOver(c) || context.Cause(c) != nil {
 			t.Errorf("%s: canceled at the start", name)
 		}
 		c.interrupt(why)
@@ -236,13 +236,13 @@ func TestAHandlersContextIsAContext(t *testing.T) {
 func TestTheContextEndsWithItsHandler(t *testing.T) {
 	for _, before := range []bool{true, false} {
 		c := freshContext(t)
-		if before && isDone(c) {
+		if before && isOver(c) {
 			t.Fatal("canceled at the start")
 		}
 		if cause := c.end(); cause != nil {
 			t.Errorf("ended with %v", cause)
 		}
-		if !isDone(c) || c.Err() == nil {
+		if !isOver(c) || c.Err() == nil {
 			t.Errorf("used before %v: not canceled after its handler", before)
 		}
 		if c.Value(contextKey{}) != "value" || c.Value(1) != nil {

@@ -30,7 +30,8 @@ type worker struct {
 	leave    sync.Once
 	replaced atomic.Bool // another worker has replaced it: it ends when its handler returns
 	stint    *stint
-	taken    *Item // that it has started already, with the end of the one before; nil: none
+	taken    *Item    // that it has started already, with the end of the one before; nil: none
+	chosen   *Verdict // by a method of the delivery that its handler has; nil: none
 	run      run
 }
 
@@ -100,17 +101,17 @@ func (r *runner) work(w *worker, it *Item) {
 		return
 	}
 	err := ErrGoexit // unless the handler returns
-	defer func() { r.worked(st, it, err) }()
-	for next := it; next != nil; next = w.run.on(it, err) {
-		it, err = next, ErrGoexit
+	defer func() { r.worked(st, it, w.chosen, err) }()
+	for next := it; next != nil; next = w.run.on(it, w.chosen, err) {
+		it, err, w.chosen = next, ErrGoexit, nil
 		r.obs.Started(it)
-		err = r.cfg.Handle(it.Context, it)
+		err = r.cfg.Handle(it.Context, it, &w.chosen)
 	}
 }
 
 // worked settles an item whose handler has returned. It is deferred, so that it also runs if the handler has ended the
 // goroutine.
-func (r *runner) worked(st *stint, it *Item, err error) {
+func (r *runner) worked(st *stint, it *Item, chosen *Verdict, err error) {
 	f := r.f
 	now := f.clock.now()
 	cause := it.Context.end()
@@ -122,7 +123,7 @@ func (r *runner) worked(st *stint, it *Item, err error) {
 	}
 	mine := st.has(it) // otherwise it was abandoned, and its verdict is being sent
 	// The normal case, with one section under the lock.
-	if mine && it.isDone(err) && !r.cfg.TellEnded {
+	if mine && isDone(chosen, err) && !r.cfg.TellEnded {
 		f.breaker.succeeded()
 		f.done(it)
 		f.stints.free(st)
@@ -131,14 +132,14 @@ func (r *runner) worked(st *stint, it *Item, err error) {
 		return
 	}
 	f.unlock()
-	if !it.isDone(err) {
+	if !isDone(chosen, err) {
 		r.failed.Add(1)
 	}
 	if !mine {
 		f.stints.over(st)
 		return
 	}
-	v := r.decide(it, cause, err)
+	v := r.decide(it, chosen, cause, err)
 	r.ended(it, v, err, now.since(st.begun))
 	r.conclude(it, v, st)
 }
@@ -209,13 +210,13 @@ func stackOf(stacks []byte, goid string) []byte {
 }
 
 // decide returns the verdict for a handler's result. The caller has the item in hand, and does not hold the lock.
-func (r *runner) decide(it *Item, cause, err error) Verdict {
+func (r *runner) decide(it *Item, chosen *Verdict, cause, err error) Verdict {
 	switch {
-	case it.isDone(err):
+	case isDone(chosen, err):
 		r.succeeded()
 		return Verdict{}
-	case it.Chosen != nil:
-		return it.possible(*it.Chosen)
+	case chosen != nil:
+		return it.possible(*chosen)
 	case errors.Is(cause, ErrProcessingTimeout):
 		r.blamed(ErrProcessingTimeout)
 		return r.cfg.timedOut(it)
@@ -258,6 +259,10 @@ func (f *flow) concludeRunning(it *Item) bool {
 		f.undoBehind(it)
 	}
 	v := it.possible(*choice)
+	if v.Action == ActionRetry || v.Action == ActionHold { // the next handler may begin here, beside this one
+		it.gen++
+		it.Owner = f.cfg.Again(it)
+	}
 	for again := true; again; {
 		var death *driver.Death
 		v, death = f.cfg.prepare(it, v)

@@ -25,7 +25,7 @@ func TestAWorkerStartsTheNextItem(t *testing.T) {
 		s.fleet.extra.Store(c.extra)
 		its := arriveAll(s, "xy")
 		st := starts(s)
-		s.runner.worked(st, its[0], nil)
+		s.runner.worked(st, its[0], nil, nil)
 		if taken := st.worker.taken; (taken == its[1]) != c.takes || (its[1].state == running) != c.takes {
 			t.Errorf("%s: it took %v, which is %v", name, taken, its[1].state)
 		}
@@ -40,7 +40,7 @@ func TestAHandlerThatEndsItsGoroutine(t *testing.T) {
 		var failed error
 		s, service := bareSession(t, driver.ReceiveLimits{SettleBatch: 10}, &Config{
 			ProcessingTimeout: time.Minute,
-			Handle: func(_ context.Context, it *Item) error {
+			Handle: func(_ context.Context, it *Item, _ **Verdict) error {
 				if handled += it.ID; it.ID == "x" {
 					runtime.Goexit()
 				}
@@ -68,7 +68,7 @@ func TestAHandlerThatIsStuck(t *testing.T) {
 			handled, release := make(chan string, 2), make(chan struct{})
 			s, service := bareSession(t, driver.ReceiveLimits{SettleBatch: 10}, &Config{
 				ProcessingTimeout: time.Second, MaxAbandoned: most,
-				Handle: func(_ context.Context, it *Item) error {
+				Handle: func(_ context.Context, it *Item, _ **Verdict) error {
 					if handled <- it.ID; it.ID == "x" {
 						<-release
 					}
@@ -129,9 +129,9 @@ func TestTheVerdictOnAHandlersResult(t *testing.T) {
 			Judge: func(*Item, error) Verdict { return Verdict{Action: ActionRetry} },
 			Busy:  func(err error) (time.Duration, bool) { return time.Second, errors.Is(err, busy) },
 		})
-		it := &Item{in: s, Chosen: c.chosen, received: c.received}
+		it := &Item{in: s, received: c.received}
 		it.lost.Store(c.lost)
-		v := s.runner.decide(it, c.cause, c.err)
+		v := s.runner.decide(it, c.chosen, c.cause, c.err)
 		if v.Action != c.want || it.Failures != c.failures || it.first != noMoment != (c.failures > 0) {
 			t.Errorf("%s: %v after %d failures, the first at %v; want %v after %d", c.name, v.Action, it.Failures,
 				it.first, c.want, c.failures)
@@ -149,7 +149,7 @@ func TestAFailureWithAnOpenBreaker(t *testing.T) {
 		defer s.flow.breaker.stop()
 		it := &Item{in: s}
 		for i, want := range []Action{ActionRetry, ActionRelease, ActionRelease} {
-			if v := s.runner.decide(it, nil, errors.New("down")); v.Action != want || it.Failures != 1 {
+			if v := s.runner.decide(it, nil, nil, errors.New("down")); v.Action != want || it.Failures != 1 {
 				t.Errorf("failure %d: %v, with %d counted", i, v.Action, it.Failures)
 			}
 		}

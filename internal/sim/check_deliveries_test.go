@@ -1,7 +1,9 @@
 package sim
 
 import (
+	"cmp"
 	"errors"
+	"math"
 	"strings"
 	"time"
 
@@ -155,14 +157,13 @@ func (c *checker) came(p *consumer, d *godwit.Delivery) {
 	p.moved[h.m.key] = time.Now()
 	c.shelf(p)
 	n, of := 0, map[string]int{}
-	share := p.inc.options.MaxPerTenant
 	for h := range p.open {
 		// Deliveries behind a held retry are on the shelf, and may leave it during a poll.
 		if !p.shelved[h.m.key].Before(time.Now()) {
 			continue
 		}
-		// So are deliveries beyond a tenant's share.
-		if of[h.m.key]++; share > 0 && h.m.key != "" && of[h.m.key] > share {
+		// So are deliveries beyond a tenant's share and rate.
+		if of[h.m.key]++; h.m.key != "" && (of[h.m.key] > p.share() || h.fresh() && p.spent(h.m.key)) {
 			continue
 		}
 		n++
@@ -175,6 +176,22 @@ func (c *checker) came(p *consumer, d *godwit.Delivery) {
 	if n > most && !p.crashed && !p.fetchesAgain() {
 		c.violated([]string{p.name}, "%s holds %d deliveries, and %d are allowed", p.name, n, most)
 	}
+}
+
+// share is how many deliveries of a tenant take places: the others wait on the shelf for those before them, or for the
+// tenant's rate.
+func (p *consumer) share() int {
+	o := p.inc.options
+	n := cmp.Or(o.MaxPerTenant, math.MaxInt)
+	if rate := o.TenantRate; rate.Events > 0 {
+		n = min(n, cmp.Or(rate.Burst, max(1, rate.Events/10)))
+	}
+	return n
+}
+
+// spent reports whether deliveries of a tenant may be waiting for its rate, because some have started just now.
+func (p *consumer) spent(key string) bool {
+	return p.inc.options.TenantRate.Events > 0 && time.Since(p.begun[key]) < time.Second
 }
 
 // holdsAnother reports whether a process holds another receive of the same message. The caller holds c.mu.
@@ -227,6 +244,7 @@ func (c *checker) start(p *consumer, h *delivery, d *godwit.Delivery, s *handler
 	c.prompt(p, m, d)
 	h.call = s
 	h.begun++
+	p.begun[m.key] = time.Now()
 	h.retry, h.unclear = 0, false
 	m.starts++
 	c.w.tally.add(countStarts, 1)

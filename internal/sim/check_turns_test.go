@@ -110,9 +110,9 @@ func (p *consumer) below(other *consumer) bool { return p.priority < other.prior
 
 // runnable reports whether a consumer of a fleet has been able to start a delivery since some time. The delivery must
 // be the only one of its key here, and nothing may have happened to the key since then. With batches, a delivery may
-// wait until its batch is full.
+// wait until its batch is full, and with a rate until it may start.
 func (p *consumer) runnable(since time.Time) bool {
-	if p.crashed || p.closing || p.paused || p.breakerOpen || p.inc.batch != nil ||
+	if p.crashed || p.closing || p.paused || p.breakerOpen || p.inc.batch != nil || p.limited() ||
 		len(p.calls)+p.mayBeFetching() >= p.least() || !p.changed.Before(since) || !p.closedAt.Before(since) ||
 		!p.freed.Before(since) {
 		return false
@@ -133,6 +133,11 @@ func (p *consumer) runnable(since time.Time) bool {
 		}
 	}
 	return false
+}
+
+// limited reports whether a rate may delay a delivery.
+func (p *consumer) limited() bool {
+	return p.inc.options.Rate.Events > 0 || p.inc.options.TenantRate.Events > 0
 }
 
 // due reports whether no earlier message of its key has to be handled first. The caller holds c.mu.

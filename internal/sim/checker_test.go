@@ -92,6 +92,7 @@ type consumer struct {
 	kept      map[*delivery]bool   // retries that it holds, as far as the network shows
 	twice     map[string]bool      // by the service's id: it held two receives of the message at the same time
 	moved     map[string]time.Time // by order key: when the state of a delivery last changed
+	begun     map[string]time.Time // by order key: when a delivery last started
 
 	finished  map[string]time.Time // by the service's id: when it first deleted the message
 	failures  map[string]int       // by the service's id: how often its policy was called
@@ -156,7 +157,7 @@ func (c *checker) join(inc processPlan) *consumer {
 		waiting: map[string][]*delivery{}, by: map[*godwit.Delivery]*delivery{}, open: map[*delivery]bool{},
 		calls: map[*handlerCall]bool{}, untouched: map[string]int{}, retried: map[string]int{},
 		shelved: map[string]time.Time{},
-		twice:   map[string]bool{}, moved: map[string]time.Time{},
+		twice:   map[string]bool{}, moved: map[string]time.Time{}, begun: map[string]time.Time{},
 		finished: map[string]time.Time{}, failures: map[string]int{}, kept: map[*delivery]bool{},
 	}
 	p.floor = inc.options.Concurrency

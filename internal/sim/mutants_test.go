@@ -166,8 +166,8 @@ func mutants() []mutant {
 		}}},
 		{"return-the-error-of-another-entry", []patch{{
 			"internal/engine/batch.go",
-			"\t\tv := r.decide(it, cause, failed[i])\n",
-			"\t\tv := r.decide(it, cause, failed[len(its)-1-i])\n",
+			"\t\tv := r.decide(it, chosen[i], cause, failed[i])\n",
+			"\t\tv := r.decide(it, chosen[i], cause, failed[len(its)-1-i])\n",
 		}}},
 		{"create-a-topic-without-subscriptions", []patch{{
 			"snssqs/internal/estate/exchange.go",

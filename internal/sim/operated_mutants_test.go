@@ -24,7 +24,7 @@ func operatedMutants() []mutant {
 		{"breaker-without-settlements-by-method", []patch{{
 			"internal/engine/worker.go",
 			"\t\tr.succeeded()\n\t\treturn Verdict{}\n",
-			"\t\tif it.Chosen == nil {\n\t\t\tr.succeeded()\n\t\t} else {\n\t\t\tr.blamed(nil)\n\t\t}\n\t\treturn Verdict{}\n",
+			"\t\tif chosen == nil {\n\t\t\tr.succeeded()\n\t\t} else {\n\t\t\tr.blamed(nil)\n\t\t}\n\t\treturn Verdict{}\n",
 		}}},
 		{"forget-what-a-hanging-handler-chose", []patch{{
 			"internal/engine/worker.go",
