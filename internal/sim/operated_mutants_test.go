@@ -41,6 +41,12 @@ func operatedMutants() []mutant {
 			"\tif g.keeps = g.polls > 0; g.keeps {\n",
 			"\tif g.keeps = false; g.keeps {\n",
 		}}},
+		{"recall-a-canceled-poll-once", []patch{{
+			"snssqs/poller.go",
+			"\tout, err := p.receive(p.life, in)\n\tif stop() {",
+			"\tout, err := p.receive(ctx, in)\n\tif ctx.Err() != nil {\n\t\tstop()\n\t\trc.ask()\n" +
+				"\t\treturn &sqs.ReceiveMessageOutput{Messages: rc.messages}, nil\n\t}\n\tif stop() {",
+		}}},
 		{"leave-what-stands-behind-a-handler", []patch{{
 			"internal/engine/session.go",
 			"\t\t\t\tf.undoBehind(it)\n\t\t\t\tf.carryOut(it, Verdict{Action: ActionRelease}, nil)\n",
