@@ -99,8 +99,9 @@ func (d *Delivery) begin(it *engine.Item) {
 
 // seal ends that. It returns how the delivery was settled, or nil.
 func (d *Delivery) seal() *engine.Verdict {
-	chosen := d.choice.Swap(&d.h.sealed)
-	if chosen == nil || chosen == &d.h.sealed {
+	d.choice.CompareAndSwap(nil, &d.h.sealed)
+	chosen := d.choice.Load() // it stays, for middleware whose handler has not returned yet
+	if chosen == &d.h.sealed {
 		return nil
 	}
 	v := chosen.engine()

@@ -32,34 +32,44 @@ var byMethod = map[string]func(d *godwit.Delivery) error{
 	"reject":  func(d *godwit.Delivery) error { return d.Reject(errors.New("not today")) },
 }
 
-// Idempotent finishes the key of a message only when it is done, and not when its handler sends it back.
+// Idempotent finishes the key of a message only when it is done, and not when its handler sends it back, even if that
+// handler returns long after its timeout.
 func TestIdempotentKnowsSettlementsByMethod(t *testing.T) {
 	for name, sendBack := range byMethod {
-		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(w *world) {
-				store := godwit.NewMemoryStore(0)
-				c := w.consumer("orders", &godwit.ConsumerOptions{Middleware: []godwit.Middleware{
-					godwit.Idempotent(store, func(*godwit.Delivery) string { return "17" }, time.Hour),
-				}})
-				w.send(w.producer("orders", nil), body("x"))
-				starts := 0
-				run := w.run(c, func(_ context.Context, d *godwit.Delivery) error {
-					if starts++; starts == 1 {
-						return sendBack(d)
-					}
-					return d.Done()
-				})
-				time.Sleep(5 * time.Minute)
-				r := run.stop()
-				claim, _ := store.Begin(t.Context(), "orders/17", "test", 0)
-				switch finished := claim.State == godwit.ClaimFinished; {
-				case name == "reject" && (starts != 1 || r.Rejected != 1 || finished):
-					t.Errorf("%d starts, finished %v, report %+v; want one start, a dead letter, and no finished key", starts, finished, r)
-				case name != "reject" && (starts != 2 || r.Handled != 1 || !finished):
-					t.Errorf("%d starts, finished %v, report %+v; want two starts and a finished key", starts, finished, r)
-				}
+		for _, late := range []time.Duration{0, 20 * time.Second} {
+			t.Run(fmt.Sprintf("%s, returns after %v", name, late), func(t *testing.T) {
+				inWorld(t, func(w *world) { idempotentSentBack(w, sendBack, late, name == "reject") })
 			})
-		})
+		}
+	}
+}
+
+func idempotentSentBack(w *world, sendBack func(d *godwit.Delivery) error, late time.Duration, rejects bool) {
+	store := godwit.NewMemoryStore(0)
+	c := w.consumer("orders", &godwit.ConsumerOptions{
+		ProcessingTimeout: 5 * time.Second,
+		Middleware: []godwit.Middleware{
+			godwit.Idempotent(store, func(*godwit.Delivery) string { return "17" }, time.Hour),
+		},
+	})
+	w.send(w.producer("orders", nil), body("x"))
+	var starts atomic.Int32
+	run := w.run(c, func(_ context.Context, d *godwit.Delivery) error {
+		if starts.Add(1) == 1 {
+			err := sendBack(d)
+			time.Sleep(late)
+			return err
+		}
+		return d.Done()
+	})
+	time.Sleep(5 * time.Minute)
+	r := run.stop()
+	claim, _ := store.Begin(w.Context(), "orders/17", "test", 0)
+	switch finished := claim.State == godwit.ClaimFinished; {
+	case rejects && (starts.Load() != 1 || r.Rejected != 1 || finished):
+		w.Errorf("%d starts, finished %v: %+v; want one start, a dead letter, no finished key", starts.Load(), finished, r)
+	case !rejects && (starts.Load() != 2 || r.Handled != 1 || !finished):
+		w.Errorf("%d starts, finished %v: %+v; want two starts and a finished key", starts.Load(), finished, r)
 	}
 }
 

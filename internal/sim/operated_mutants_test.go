@@ -31,6 +31,11 @@ func operatedMutants() []mutant {
 			"\tif choice == nil {\n",
 			"\tif choice == nil || !f.stopping() && it.lane == 0 || f.stopping() {\n",
 		}}},
+		{"two-handlers-with-one-delivery", []patch{{
+			"internal/engine/worker.go",
+			"\t\tit.gen++\n\t\tit.Owner = f.cfg.Again(it)\n",
+			"\t\t_ = it\n",
+		}}},
 		{"take-with-a-replaced-worker", []patch{{
 			"internal/engine/worker.go",
 			" || w.replaced.Load() {\n\t\treturn\n",

@@ -343,6 +343,12 @@ func (p *worker) misbehave(d *godwit.Delivery, label string, r *stream) error {
 		_ = d.Release()
 	case operatedRetriesIt:
 		_ = d.Retry(r.between(0, 5*time.Second))
+		if r.chance(0.5) { // it hangs, and the next handler may begin beside it
+			time.Sleep(operatedTimeout + r.between(time.Second, 20*time.Second))
+			if d.Done() == nil && p.alive() {
+				p.o.ledger.violated([]string{label}, "%s settles %s after Retry, for another handler", p.name, label)
+			}
+		}
 	case operatedHangs:
 		err := p.o.ledger.done(d, label)
 		time.Sleep(operatedTimeout + r.between(time.Second, 20*time.Second))
