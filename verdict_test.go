@@ -212,6 +212,37 @@ func TestASecondHandlerBesideAnAbandonedOne(t *testing.T) {
 	})
 }
 
+// A handler that returns when the next one has already handled its message does not disturb that one, nor the messages
+// after it.
+func TestAHandlerThatReturnsAfterTheNextOne(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) {
+		c := w.consumer("orders", &godwit.ConsumerOptions{Concurrency: 2, ProcessingTimeout: 10 * time.Second})
+		p := w.producer("orders", nil)
+		w.send(p, body("one"))
+		var starts, canceled atomic.Int32
+		run := w.run(c, func(ctx context.Context, d *godwit.Delivery) error {
+			if starts.Add(1) == 1 {
+				err := d.Retry(3 * time.Second)
+				time.Sleep(16 * time.Second) // the second handler begins after 14 s, and returns after 15 s
+				return err
+			}
+			time.Sleep(time.Second)
+			if ctx.Err() != nil {
+				canceled.Add(1)
+			}
+			return nil
+		})
+		time.Sleep(15*time.Second + 500*time.Millisecond) // of these, the first handler returns beside one
+		w.send(p, body("two"))
+		time.Sleep(time.Minute)
+		r := run.stop()
+		if r.Handled != 2 || r.Rejected != 0 || starts.Load() != 3 || canceled.Load() != 0 || r.Leaked != 0 {
+			t.Errorf("%d starts, %d canceled: %+v", starts.Load(), canceled.Load(), r)
+		}
+	})
+}
+
 // A handler that returns after it was abandoned, or that ends its goroutine, does not start the next message: its
 // worker has been replaced.
 func TestWhatFollowsALateHandlerIsHandled(t *testing.T) {

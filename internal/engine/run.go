@@ -26,9 +26,9 @@ type run struct {
 
 // on returns the next item of a run when the handler of one has returned. nil: there is none, or the handled one needs
 // more than to be settled as done.
-func (r *run) on(it *Item, chosen *Verdict, err error) *Item {
+func (r *run) on(c *call) *Item {
 	i := r.next.Load()
-	if i == 0 || int(i) == len(r.its) || !isDone(chosen, err) || it.Context.end() != nil ||
+	if i == 0 || int(i) == len(r.its) || !isDone(c.chosen, c.err) || c.ctx.end() != nil ||
 		!r.next.CompareAndSwap(i, i+1) {
 		return nil
 	}

@@ -178,8 +178,12 @@ func (s *Session) Slow(now time.Time, longer time.Duration) []AbandonedHandler {
 		if st.worker != nil {
 			goid = st.worker.goid
 		}
+		id := st.its[0].ID
+		if a, left := f.stints.abandoned[st]; left { // its item may be gone by now
+			id = a.ID
+		}
 		goids = append(goids, goid)
-		slow = append(slow, AbandonedHandler{ID: st.its[0].ID, Since: begun})
+		slow = append(slow, AbandonedHandler{ID: id, Since: begun})
 	}
 	s.fleet.mu.Unlock()
 	if len(slow) > 0 {

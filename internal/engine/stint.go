@@ -196,7 +196,9 @@ func (st *stint) interrupt(cause error) {
 func (s *stints) cancel(st *stint, cause error) {
 	s.split(st, s.f.clock.now())
 	for _, it := range st.its {
-		s.f.move(it, evCancel)
+		if it.stint == st { // otherwise another handler may have it by now
+			s.f.move(it, evCancel)
+		}
 	}
 	st.interrupt(cause)
 }

@@ -30,9 +30,18 @@ type worker struct {
 	leave    sync.Once
 	replaced atomic.Bool // another worker has replaced it: it ends when its handler returns
 	stint    *stint
-	taken    *Item    // that it has started already, with the end of the one before; nil: none
-	chosen   *Verdict // by a method of the delivery that its handler has; nil: none
+	taken    *Item // that it has started already, with the end of the one before; nil: none
+	call     call
 	run      run
+}
+
+// call is a worker's current call of a handler, with what belongs to it alone: if the handler does not return in time,
+// its item may be handled again beside it, and then has another context.
+type call struct {
+	it     *Item
+	ctx    *Context
+	chosen *Verdict // by a method of the delivery; nil: none
+	err    error
 }
 
 // left records that the fleet need not wait for this worker any more.
@@ -100,21 +109,24 @@ func (r *runner) work(w *worker, it *Item) {
 		r.reject(it, st)
 		return
 	}
-	err := ErrGoexit // unless the handler returns
-	defer func() { r.worked(st, it, w.chosen, err) }()
-	for next := it; next != nil; next = w.run.on(it, w.chosen, err) {
-		it, err, w.chosen = next, ErrGoexit, nil
-		r.obs.Started(it)
-		err = r.cfg.Handle(it.Context, it, &w.chosen)
+	c := &w.call
+	defer func() {
+		r.worked(st, c)
+		*c = call{} // an idle worker keeps no delivery in memory
+	}()
+	for next := it; next != nil; next = w.run.on(c) {
+		*c = call{it: next, ctx: next.Context, err: ErrGoexit} // unless the handler returns
+		r.obs.Started(next)
+		c.err = r.cfg.Handle(c.ctx, next, &c.chosen)
 	}
 }
 
 // worked settles an item whose handler has returned. It is deferred, so that it also runs if the handler has ended the
 // goroutine.
-func (r *runner) worked(st *stint, it *Item, chosen *Verdict, err error) {
-	f := r.f
+func (r *runner) worked(st *stint, c *call) {
+	f, it, err := r.f, c.it, c.err
 	now := f.clock.now()
-	cause := it.Context.end()
+	cause := c.ctx.end()
 	f.lock()
 	f.stints.split(st, now)
 	f.stints.returned(st, now)
@@ -123,7 +135,7 @@ func (r *runner) worked(st *stint, it *Item, chosen *Verdict, err error) {
 	}
 	mine := st.has(it) // otherwise it was abandoned, and its verdict is being sent
 	// The normal case, with one section under the lock.
-	if mine && isDone(chosen, err) && !r.cfg.TellEnded {
+	if mine && isDone(c.chosen, err) && !r.cfg.TellEnded {
 		f.breaker.succeeded()
 		f.done(it)
 		f.stints.free(st)
@@ -132,14 +144,14 @@ func (r *runner) worked(st *stint, it *Item, chosen *Verdict, err error) {
 		return
 	}
 	f.unlock()
-	if !isDone(chosen, err) {
+	if !isDone(c.chosen, err) {
 		r.failed.Add(1)
 	}
 	if !mine {
 		f.stints.over(st)
 		return
 	}
-	v := r.decide(it, chosen, cause, err)
+	v := r.decide(it, c.chosen, cause, err)
 	r.ended(it, v, err, now.since(st.begun))
 	r.conclude(it, v, st)
 }

@@ -25,7 +25,7 @@ func TestAWorkerStartsTheNextItem(t *testing.T) {
 		s.fleet.extra.Store(c.extra)
 		its := arriveAll(s, "xy")
 		st := starts(s)
-		s.runner.worked(st, its[0], nil, nil)
+		s.runner.worked(st, &call{it: its[0], ctx: its[0].Context})
 		if taken := st.worker.taken; (taken == its[1]) != c.takes || (its[1].state == running) != c.takes {
 			t.Errorf("%s: it took %v, which is %v", name, taken, its[1].state)
 		}

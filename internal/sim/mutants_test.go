@@ -36,8 +36,8 @@ func mutants() []mutant {
 		{"delete-before-handling", []patch{
 			{
 				"internal/engine/worker.go",
-				"\tr.obs.Started(it)\n",
-				"\t_ = it.in.service.recv.Settle(context.Background(), []driver.Settlement{{Handle: it.handle, Action: driver.Done}})\n\tr.obs.Started(it)\n",
+				"\tr.obs.Started(next)\n",
+				"\t_ = it.in.service.recv.Settle(context.Background(), []driver.Settlement{{Handle: next.handle, Action: driver.Done}})\n\tr.obs.Started(next)\n",
 			},
 			{
 				"internal/engine/worker.go", "\t\"bytes\"\n",
