@@ -79,7 +79,7 @@ func (d *Delivery) again() *Delivery {
 		ID: d.ID, Channel: d.Channel, OrderKey: d.OrderKey, Tenant: d.Tenant, RoutingKey: d.RoutingKey,
 		ContentType: d.ContentType, Type: d.Type, Version: d.Version, Headers: d.Headers, Body: d.Body,
 		Death: d.Death, Undecodable: d.Undecodable, SentAt: d.SentAt,
-		h: d.h, item: d.item, gen: d.item.Generation(), nearLimit: d.nearLimit, spent: d.spent,
+		h: d.h, item: d.item, gen: d.item.Generation(), nearLimit: d.nearLimit, spent: d.spent, pulls: d.pulls,
 	}
 	if d.apart != nil {
 		n.apart = &payload{filled: d.apart.filled, bad: d.apart.bad}

@@ -271,9 +271,8 @@ func (f *flow) concludeRunning(it *Item) bool {
 		f.undoBehind(it)
 	}
 	v := it.possible(*choice)
-	if v.Action == ActionRetry || v.Action == ActionHold { // the next handler may begin here, beside this one
-		it.gen++
-		it.Owner = f.cfg.Again(it)
+	if v.Action != ActionDone && v.Action != ActionReject {
+		f.part(it)
 	}
 	for again := true; again; {
 		var death *driver.Death

@@ -339,16 +339,13 @@ func (p *worker) misbehave(d *godwit.Delivery, label string, r *stream) error {
 		return errInterrupted
 	case operatedRejectsIt:
 		_ = d.Reject(errBusiness)
+		p.hangs(d, label, r)
 	case operatedReleasesIt:
 		_ = d.Release()
+		p.hangs(d, label, r)
 	case operatedRetriesIt:
 		_ = d.Retry(r.between(0, 5*time.Second))
-		if r.chance(0.5) { // it hangs, and the next handler may begin beside it
-			time.Sleep(operatedTimeout + r.between(time.Second, 20*time.Second))
-			if d.Done() == nil && p.alive() {
-				p.o.ledger.violated([]string{label}, "%s settles %s after Retry, for another handler", p.name, label)
-			}
-		}
+		p.hangs(d, label, r)
 	case operatedHangs:
 		err := p.o.ledger.done(d, label)
 		time.Sleep(operatedTimeout + r.between(time.Second, 20*time.Second))
@@ -356,6 +353,17 @@ func (p *worker) misbehave(d *godwit.Delivery, label string, r *stream) error {
 		return err
 	}
 	return nil
+}
+
+// hangs returns at once, or long after the timeout, when the next handler of the message may be running or have ended.
+func (p *worker) hangs(d *godwit.Delivery, label string, r *stream) {
+	if !r.chance(0.5) {
+		return
+	}
+	time.Sleep(operatedTimeout + r.between(time.Second, 20*time.Second))
+	if d.Done() == nil && p.alive() {
+		p.o.ledger.violated([]string{label}, "%s settles %s twice", p.name, label)
+	}
 }
 
 // operatedDeed is what a handler of an operated world does instead of only succeeding.
