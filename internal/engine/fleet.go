@@ -134,11 +134,12 @@ func (f *Fleet) next(st *stint, stop func() bool) *Item {
 func (f *Fleet) toWake() int {
 	more, began := f.bus.n-f.seen, f.began
 	f.seen, f.began = f.bus.n, false
+	news := f.bus.n > 0 && (more > 0 || began)
 	switch {
-	case f.all || more > 0 && slices.ContainsFunc(f.bus.queues, func(q *queue) bool { return q.gathering }):
+	case f.all || news && slices.ContainsFunc(f.bus.queues, func(q *queue) bool { return q.gathering }):
 		f.all = false
-		return -1 // one of those that wait may be the worker that gathers
-	case f.bus.n == 0 || f.idle == 0 || f.waking || more <= 0 && !began:
+		return -1 // one of those that wait may be a worker that gathers, and would keep the signal
+	case !news || f.idle == 0 || f.waking:
 		return 0
 	}
 	f.waking = true

@@ -44,6 +44,13 @@ func TestWorkersWakeOneAfterAnother(t *testing.T) {
 	f.idle = 3
 	f.wakeAll()
 	wakes("when all must look", -1)
+	q.push(&Item{})
+	q.push(&Item{})
+	wakes("two came", 1)
+	f.waking = false
+	start()
+	q.gathering = true // a signal for one could wake the worker that gathers, and no other would ever be woken
+	wakes("one was started beside a worker that gathers", -1)
 }
 
 // A worker that leaves although it was woken passes the signal on.
