@@ -44,6 +44,7 @@ func (c *checker) hooks(p *consumer) godwit.Hooks {
 					p.untouched[h.id]++
 				}
 				h.letGo, h.released = true, true
+				delete(p.left, h.id)
 				p.leaves(h)
 			})
 		},
@@ -152,7 +153,7 @@ func (c *checker) came(p *consumer, d *godwit.Delivery) {
 	}
 	c.w.tally.add(countReceives, 1)
 	p.by[d] = h
-	p.twice[h.id] = p.twice[h.id] || p.holdsAnother(h)
+	p.twice[h.id] = p.twice[h.id] || p.holdsAnother(h) || p.left[h.id]
 	p.open[h] = true
 	p.moved[h.m.key] = time.Now()
 	c.shelf(p)
@@ -387,6 +388,7 @@ func (c *checker) returned(h *delivery, what outcome, after time.Duration) {
 	case outRejected:
 		h.m.rejected = true
 	case outReleased:
+		h.of.left[h.id] = h.of.inc.pull == pullBatch
 		c.nearLimit(h)
 	case outRetried:
 		c.retries(h, after)
