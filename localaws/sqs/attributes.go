@@ -1,6 +1,7 @@
 package sqs
 
 import (
+	"context"
 	"slices"
 	"strconv"
 	"strings"
@@ -213,5 +214,107 @@ func (s *settings) consistent(values map[string]string) *wire.Error {
 		return invalidParameter("The perMessageGroupId value is allowed only when the value for DeduplicationScope " +
 			"is messageGroup")
 	}
+	return nil
+}
+
+// GetQueueAttributesInput is the input of GetQueueAttributes.
+type GetQueueAttributesInput struct {
+	QueueURL       string   `json:"QueueUrl"`
+	AttributeNames []string `json:"AttributeNames" query:"AttributeName,flat"`
+}
+
+// GetQueueAttributesOutput is the output of GetQueueAttributes.
+type GetQueueAttributesOutput struct {
+	Attributes map[string]string `json:"Attributes" query:"Attribute,flat,key=Name,value=Value"`
+}
+
+// getQueueAttributes shows nothing if no attribute is asked for, and omits those without a value. Numbers of messages
+// are exact here, and approximate on AWS (AWS's API reference, GetQueueAttributes).
+func (s *Service) getQueueAttributes(_ context.Context, c *wire.Call,
+	in *GetQueueAttributesInput,
+) (*GetQueueAttributesOutput, error) {
+	q, bad := s.byURL(c, in.QueueURL)
+	if bad != nil {
+		return nil, bad
+	}
+	wanted := map[string]bool{}
+	for _, name := range in.AttributeNames {
+		if _, known := findAttribute(name); !known && name != "All" {
+			return nil, unknownAttribute(name)
+		}
+		wanted[name] = true
+	}
+	out := &GetQueueAttributesOutput{}
+	for name, v := range q.Attributes() {
+		if wanted["All"] || wanted[name] {
+			if out.Attributes == nil {
+				out.Attributes = map[string]string{}
+			}
+			out.Attributes[name] = v
+		}
+	}
+	return out, nil
+}
+
+// Attributes returns all attributes of a queue as GetQueueAttributes shows them.
+func (q *Queue) Attributes() map[string]string {
+	set, stats := q.settings.Load(), q.model.Stats()
+	all := map[string]string{}
+	for _, a := range attributes() {
+		if v, there := a.show(q, set, stats); there {
+			all[a.name] = v
+		}
+	}
+	return all
+}
+
+// SetQueueAttributesInput is the input of SetQueueAttributes.
+type SetQueueAttributesInput struct {
+	QueueURL   string            `json:"QueueUrl"`
+	Attributes map[string]string `json:"Attributes" query:"Attribute,flat,key=Name,value=Value"`
+}
+
+// setQueueAttributes changes the named attributes only. FifoQueue cannot be changed, and a redrive policy whose target
+// does not exist is refused (AWS's API reference). AWS takes up to 60 s for a change, and 15 minutes for a retention.
+func (s *Service) setQueueAttributes(_ context.Context, c *wire.Call, in *SetQueueAttributesInput) (*Empty, error) {
+	q, bad := s.byURL(c, in.QueueURL)
+	if bad != nil {
+		return nil, bad
+	}
+	if bad := s.configure(q, in.Attributes); bad != nil {
+		return nil, bad
+	}
+	return &Empty{}, nil
+}
+
+// Configure is SetQueueAttributes without the wire; name may be a name, a URL or an ARN.
+func (s *Service) Configure(name string, attributes map[string]string) error {
+	q := s.Queue(name)
+	if q == nil {
+		return noQueue()
+	}
+	if bad := s.configure(q, attributes); bad != nil {
+		return bad
+	}
+	return nil
+}
+
+func (s *Service) configure(q *Queue, attributes map[string]string) *wire.Error {
+	if len(attributes) == 0 {
+		return missing("Attribute.Name")
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	set := *q.settings.Load()
+	if bad := apply(&set, q.fifo, attributes); bad != nil {
+		return bad
+	}
+	if _, given := attributes["RedrivePolicy"]; given {
+		if bad := s.checkTarget(&set, q.name); bad != nil {
+			return bad
+		}
+	}
+	set.modified = s.opts.Clock.Now()
+	q.change(func(old *settings) { *old = set })
 	return nil
 }

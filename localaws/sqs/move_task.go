@@ -1,6 +1,7 @@
 package sqs
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"slices"
@@ -210,4 +211,179 @@ func (t *task) snapshot() moveTaskResult {
 		r.TaskHandle = t.handle()
 	}
 	return r
+}
+
+// StartMessageMoveTaskInput is the input of StartMessageMoveTask.
+type StartMessageMoveTaskInput struct {
+	SourceARN      string `json:"SourceArn"`
+	DestinationARN string `json:"DestinationArn"`
+	Rate           *int32 `json:"MaxNumberOfMessagesPerSecond"`
+}
+
+// StartMessageMoveTaskOutput is the output of StartMessageMoveTask.
+type StartMessageMoveTaskOutput struct {
+	TaskHandle string `json:"TaskHandle"`
+}
+
+// maxRate is the highest rate of a task.
+const maxRate = 500
+
+// startMessageMoveTask moves what is visible from a dead-letter queue, one task a source at a time. Without a
+// destination each message goes back to its source, and the answer of ListMessageMoveTasks then has none (recorded on
+// AWS).
+func (s *Service) startMessageMoveTask(_ context.Context, c *wire.Call,
+	in *StartMessageMoveTaskInput,
+) (*StartMessageMoveTaskOutput, error) {
+	t, bad := s.newTask(c, in)
+	if bad == nil {
+		bad = s.tasks.add(t)
+	}
+	if bad != nil {
+		return nil, bad
+	}
+	if t.rate == 0 {
+		s.step(t)
+		return &StartMessageMoveTaskOutput{TaskHandle: t.handle()}, nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.keep()
+	t.stop = s.opts.Clock.AfterFunc(t.pause(), func() { s.step(t) })
+	return &StartMessageMoveTaskOutput{TaskHandle: t.handle()}, nil
+}
+
+func (s *Service) newTask(c *wire.Call, in *StartMessageMoveTaskInput) (*task, *wire.Error) {
+	source, bad := s.moveSource(c, in.SourceARN)
+	if bad != nil {
+		return nil, bad
+	}
+	t := &task{
+		id: s.opts.Random.UUID(), source: source, destination: in.DestinationARN, started: s.opts.Clock.Now(),
+		state: taskRunning, total: source.model.Stats().Visible,
+	}
+	if len(s.sources(source)) == 0 {
+		return nil, invalidParameter("Source queue must be configured as a Dead Letter Queue.")
+	}
+	if in.Rate != nil {
+		if *in.Rate < 1 || *in.Rate > maxRate {
+			return nil, invalidValue(*in.Rate, "MaxNumberOfMessagesPerSecond",
+				"Must be between 1 and 500, if provided.")
+		}
+		t.rate = *in.Rate
+	}
+	if in.DestinationARN == "" {
+		return t, nil
+	}
+	destination := s.byARN(in.DestinationARN)
+	switch {
+	case destination == nil:
+		return nil, notFound("The resource that you specified for the DestinationArn parameter doesn't exist.")
+	case destination == source:
+		return nil, invalidParameter("Source queue arn and destination queue arn cannot be the same.")
+	case destination.fifo != source.fifo:
+		return nil, invalidParameter("Source queue and destination queue must be of the same type.")
+	}
+	return t, nil
+}
+
+// moveSource returns the queue of a SourceArn. A queue of another account is refused: only its owner may move messages.
+func (s *Service) moveSource(c *wire.Call, arn string) (*Queue, *wire.Error) {
+	if arn == "" {
+		return nil, missing("SourceArn")
+	}
+	q := s.byARN(arn)
+	if q == nil || c.Account != s.opts.Account {
+		return nil, notFound("The resource that you specified for the SourceArn parameter doesn't exist.")
+	}
+	q.model.Touch()
+	return q, nil
+}
+
+// CancelMessageMoveTaskInput is the input of CancelMessageMoveTask.
+type CancelMessageMoveTaskInput struct {
+	TaskHandle string `json:"TaskHandle"`
+}
+
+// CancelMessageMoveTaskOutput is the output of CancelMessageMoveTask.
+type CancelMessageMoveTaskOutput struct {
+	Moved int64 `json:"ApproximateNumberOfMessagesMoved"`
+}
+
+// cancelMessageMoveTask stops a task. The messages that the task has moved stay in their destination. For a task that
+// has ended the error is UnsupportedOperation (AWS's API reference, CancelMessageMoveTask).
+func (s *Service) cancelMessageMoveTask(_ context.Context, c *wire.Call,
+	in *CancelMessageMoveTaskInput,
+) (*CancelMessageMoveTaskOutput, error) {
+	if in.TaskHandle == "" {
+		return nil, missing("TaskHandle")
+	}
+	var h taskHandle
+	text, err := base64.StdEncoding.DecodeString(in.TaskHandle)
+	if err != nil || json.Unmarshal(text, &h) != nil || h.TaskID == "" || h.SourceARN == "" {
+		return nil, invalidParameter("Value for parameter TaskHandle is invalid.")
+	}
+	if _, bad := s.moveSource(c, h.SourceARN); bad != nil {
+		return nil, bad
+	}
+	for _, t := range s.tasks.of(h.SourceARN) {
+		if t.id != h.TaskID {
+			continue
+		}
+		if !t.cancel() {
+			return nil, refusal("UnsupportedOperation", "Only active tasks can be cancelled.")
+		}
+		t.mu.Lock()
+		t.keep()
+		t.mu.Unlock()
+		return &CancelMessageMoveTaskOutput{Moved: t.snapshot().Moved}, nil
+	}
+	return nil, notFound("Task does not exist.")
+}
+
+// ListMessageMoveTasksInput is the input of ListMessageMoveTasks.
+type ListMessageMoveTasksInput struct {
+	SourceARN  string `json:"SourceArn"`
+	MaxResults *int32 `json:"MaxResults"` // nil: 1
+}
+
+// ListMessageMoveTasksOutput is the output of ListMessageMoveTasks, newest first.
+type ListMessageMoveTasksOutput struct {
+	Results []moveTaskResult `json:"Results" query:"ListMessageMoveTasksResultEntry,flat"`
+}
+
+type moveTaskResult struct {
+	TaskHandle     string `json:"TaskHandle"` // only of a running task
+	Status         string `json:"Status"`
+	SourceARN      string `json:"SourceArn"`
+	DestinationARN string `json:"DestinationArn"`
+	Rate           *int32 `json:"MaxNumberOfMessagesPerSecond"`
+	Moved          int64  `json:"ApproximateNumberOfMessagesMoved"`
+	ToMove         int64  `json:"ApproximateNumberOfMessagesToMove"`
+	FailureReason  string `json:"FailureReason"`
+	Started        int64  `json:"StartedTimestamp"` // milliseconds
+}
+
+// listMessageMoveTasks shows the newest task unless MaxResults asks for up to ten, and a task's handle only while it
+// runs (AWS's API reference, ListMessageMoveTasks).
+func (s *Service) listMessageMoveTasks(_ context.Context, c *wire.Call,
+	in *ListMessageMoveTasksInput,
+) (*ListMessageMoveTasksOutput, error) {
+	q, bad := s.moveSource(c, in.SourceARN)
+	if bad != nil {
+		return nil, bad
+	}
+	limit := 1
+	if n := in.MaxResults; n != nil {
+		if *n < 1 || *n > maxTasks {
+			return nil, invalidValue(*n, "MaxResults", "Must be between 1 and 10, if provided.")
+		}
+		limit = int(*n)
+	}
+	out := &ListMessageMoveTasksOutput{}
+	for _, t := range s.tasks.of(q.arn) {
+		if len(out.Results) < limit {
+			out.Results = append(out.Results, t.snapshot())
+		}
+	}
+	return out, nil
 }

@@ -1,6 +1,7 @@
 package sqs
 
 import (
+	"context"
 	"maps"
 	"strings"
 
@@ -45,4 +46,75 @@ func (q *Queue) Tags() map[string]string {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return maps.Clone(q.tags)
+}
+
+// TagQueueInput is the input of TagQueue.
+type TagQueueInput struct {
+	QueueURL string `json:"QueueUrl"`
+	// The SDK for Java v1 writes Tags.1.Key.
+	Tags map[string]string `json:"Tags" query:"Tag,or=Tags,flat,key=Key,value=Value"`
+}
+
+// tagQueue adds tags, and replaces those with the same key; 50 are allowed in all (AWS's API reference, TagQueue).
+func (s *Service) tagQueue(_ context.Context, c *wire.Call, in *TagQueueInput) (*Empty, error) {
+	q, bad := s.byURL(c, in.QueueURL)
+	if bad != nil {
+		return nil, bad
+	}
+	if len(in.Tags) == 0 {
+		return nil, missing("Tags")
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if bad := checkTags(q.name, q.tags, in.Tags); bad != nil {
+		return nil, bad
+	}
+	maps.Copy(q.tags, in.Tags)
+	q.keep()
+	return &Empty{}, nil
+}
+
+// UntagQueueInput is the input of UntagQueue.
+type UntagQueueInput struct {
+	QueueURL string   `json:"QueueUrl"`
+	TagKeys  []string `json:"TagKeys" query:"TagKey,flat"`
+}
+
+// untagQueue removes tags; keys that the queue does not have are ignored (AWS's API reference, UntagQueue).
+func (s *Service) untagQueue(_ context.Context, c *wire.Call, in *UntagQueueInput) (*Empty, error) {
+	q, bad := s.byURL(c, in.QueueURL)
+	if bad != nil {
+		return nil, bad
+	}
+	switch {
+	case in.TagKeys == nil && c.Protocol == wire.JSON:
+		return nil, missing("TagKeys")
+	case len(in.TagKeys) == 0:
+		return nil, badTagKey()
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, key := range in.TagKeys {
+		delete(q.tags, key)
+	}
+	q.keep()
+	return &Empty{}, nil
+}
+
+// ListQueueTagsOutput is the output of ListQueueTags.
+type ListQueueTagsOutput struct {
+	Tags map[string]string `json:"Tags" query:"Tag,flat,key=Key,value=Value"`
+}
+
+// listQueueTags omits the member Tags if the queue has none (recorded on AWS).
+func (s *Service) listQueueTags(_ context.Context, c *wire.Call, in *QueueInput) (*ListQueueTagsOutput, error) {
+	q, bad := s.byURL(c, in.QueueURL)
+	if bad != nil {
+		return nil, bad
+	}
+	out := &ListQueueTagsOutput{}
+	if tags := q.Tags(); len(tags) > 0 { // AWS omits Tags if the queue has none
+		out.Tags = tags
+	}
+	return out, nil
 }
