@@ -195,7 +195,7 @@ func (d *cborDecoder) structure(s *shape, x map[string]any, v reflect.Value) *Er
 		if f == nil {
 			return unknownParameter(d.action, d.place(), s, false)
 		}
-		if err := d.value(f.shape, member, v.Field(f.index)); err != nil {
+		if err := d.value(f.shape, member, f.in(v)); err != nil {
 			return err
 		}
 		d.path = d.path[:len(d.path)-1]
@@ -264,7 +264,7 @@ func cborValue(s *shape, v reflect.Value) any {
 		m := make(map[string]any, len(s.fields))
 		for i := range s.fields {
 			f := &s.fields[i]
-			if member := v.Field(f.index); !left(f.shape, member) {
+			if member := f.in(v); !left(f.shape, member) {
 				m[f.jsonName] = cborValue(f.shape, member)
 			}
 		}

@@ -17,6 +17,7 @@
 //
 // Fields are strings, integers, floats, booleans, []byte (base64), time.Time (seconds since 1970, or ISO 8601 in
 // query), structs, slices and string-keyed maps of these, and pointers to scalars or structs if absence has a meaning.
+// The members of an embedded struct are members of the struct around it.
 // An answer omits nil pointers, slices and maps, and empty strings.
 //
 // Decoding is strict: a parameter without a field is an error that names it. As on AWS, awsJson accepts a number or a

@@ -96,7 +96,7 @@ func (d *jsonDecoder) structure(s *shape, v reflect.Value, depth int) *Error {
 			d.path = append(d.path, string(key))
 			return unknownParameter(d.action, d.place(), s, false)
 		}
-		return d.member(f.jsonName, f.shape, v.Field(f.index), depth)
+		return d.member(f.jsonName, f.shape, f.in(v), depth)
 	})
 }
 

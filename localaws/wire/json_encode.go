@@ -64,7 +64,7 @@ func appendJSONStruct(b []byte, s *shape, v reflect.Value) []byte {
 	empty := true
 	for i := range s.fields {
 		f := &s.fields[i]
-		member := v.Field(f.index)
+		member := f.in(v)
 		if left(f.shape, member) {
 			continue
 		}

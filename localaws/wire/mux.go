@@ -283,10 +283,11 @@ func invalidAction(name string) *Error {
 }
 
 func (m *Mux) run(a *answer, r *http.Request, who Signer, action Action, in any) {
-	at, owner := m.home.locate(who.Key, who.Region, resource(in, action.named))
+	named := resource(in, action.named)
+	at, owner := m.home.locate(who.Key, who.Region, named)
 	c := &Call{
 		Service: a.service.Name, Action: action.Name, Protocol: a.protocol, RequestID: a.requestID,
-		BaseURL: baseURL(r), Account: at.Account, Region: at.Region, Owner: owner,
+		BaseURL: baseURL(r), Account: at.Account, Region: at.Region, Named: named, Owner: owner,
 		Caller: who.Key, Token: r.Header.Get("X-Amz-Security-Token"), Agent: r.UserAgent(),
 		Trace: r.Header.Get("X-Amzn-Trace-Id"),
 	}

@@ -131,25 +131,25 @@ func (h Home) locate(key, region, resource string) (caller Place, owner string) 
 	return caller, named.Account
 }
 
-// named returns the indexes of the members that may name the resource of a call, in order.
-func (s *shape) named(members []string) []int {
-	var indexes []int
+// named returns the members that may name the resource of a call, in order.
+func (s *shape) named(members []string) []*field {
+	var fields []*field
 	for _, name := range members {
 		if f := s.jsonField([]byte(name)); f != nil && f.shape.kind == stringKind {
-			indexes = append(indexes, f.index)
+			fields = append(fields, f)
 		}
 	}
-	return indexes
+	return fields
 }
 
 // resource returns what names the resource of a call: the first of these members that is given; "": none is.
-func resource(in any, indexes []int) string {
-	if len(indexes) == 0 {
+func resource(in any, members []*field) string {
+	if len(members) == 0 {
 		return ""
 	}
 	v := reflect.ValueOf(in).Elem()
-	for _, i := range indexes {
-		f := v.Field(i)
+	for _, m := range members {
+		f := m.in(v)
 		if f.Kind() == reflect.Pointer {
 			if f.IsNil() {
 				continue

@@ -58,10 +58,10 @@ func (d queryDecoder) structure(s *shape, _ form, n *node, v reflect.Value, path
 			return unknownParameter(d.action, joined(path, c.leaf()), s, true)
 		}
 		f := &s.fields[i]
-		if c.name == f.form.other && !v.Field(f.index).IsZero() {
+		if c.name == f.form.other && !f.in(v).IsZero() {
 			return malformedQuery("%s and %s are the same parameter.", joined(path, f.queryName), joined(path, c.name))
 		}
-		if err := d.value(f.shape, f.form, c, v.Field(f.index), joined(path, c.name)); err != nil {
+		if err := d.value(f.shape, f.form, c, f.in(v), joined(path, c.name)); err != nil {
 			return err
 		}
 	}

@@ -40,7 +40,7 @@ func queryJSONStruct(b []byte, s *shape, v reflect.Value) []byte {
 			name = f.jsonName
 		}
 		b = append(appendJSONString(b, name), ':')
-		b = queryJSON(b, f.shape, f.form, v.Field(f.index))
+		b = queryJSON(b, f.shape, f.form, f.in(v))
 	}
 	return append(b, '}')
 }

@@ -67,7 +67,7 @@ func (s *Service) answersAt(path string, a Action) bool {
 type Action struct {
 	Name string
 
-	named  []int // the fields that name the resource of a call; set by the Mux
+	named  []*field // the members that may name the resource of a call; set by the Mux
 	input  *shape
 	output *shape
 	result bool // an empty output has a result element in the query protocol
@@ -120,6 +120,7 @@ type Call struct {
 	BaseURL   string // "http://host:port" as the client used it
 	Account   string // the caller's
 	Region    string // in which the call works
+	Named     string // the ARN or URL in the input that names the call's resource (see Service.Names); "": none does
 	Owner     string // the account of the resource that the call names; the caller's, if it names none
 	Caller    string // the access key of the signature; "": the request is not signed
 	Token     string // the token of temporary credentials; "": none

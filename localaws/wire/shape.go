@@ -32,9 +32,9 @@ type shape struct {
 	query   map[string]int // index of the field by its name in query
 }
 
-// field is one member of a struct.
+// field is one member of a struct, or of a struct that it embeds.
 type field struct {
-	index     int
+	path      []int // of indexes, as reflect.VisibleFields has it
 	shape     *shape
 	jsonName  string
 	jsonKey   []byte // `"Name":`, encoded in advance
@@ -103,10 +103,9 @@ func (b shapes) structure(s *shape) {
 	}
 	s.kind = structKind
 	s.query = map[string]int{}
-	for i := range s.typ.NumField() {
-		f := s.typ.Field(i)
+	for _, f := range reflect.VisibleFields(s.typ) {
 		name := f.Tag.Get("json")
-		if name == "-" {
+		if name == "-" || f.Anonymous { // the members of an embedded struct follow it
 			continue
 		}
 		if name == "" || !f.IsExported() {
@@ -118,10 +117,18 @@ func (b shapes) structure(s *shape) {
 			s.query[layout.other] = len(s.fields)
 		}
 		s.fields = append(s.fields, field{
-			index: i, shape: b.of(f.Type), jsonName: name, jsonKey: []byte(`"` + name + `":`),
+			path: f.Index, shape: b.of(f.Type), jsonName: name, jsonKey: []byte(`"` + name + `":`),
 			queryName: q, form: layout,
 		})
 	}
+}
+
+// in returns the field's value in a struct.
+func (f *field) in(v reflect.Value) reflect.Value {
+	if len(f.path) == 1 {
+		return v.Field(f.path[0])
+	}
+	return v.FieldByIndex(f.path)
 }
 
 // jsonField returns the field with a name in awsJson, or nil. Inputs are small, so a linear search costs less than a

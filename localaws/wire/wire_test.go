@@ -20,8 +20,13 @@ type attribute struct {
 	Binary []byte `json:"BinaryValue"`
 }
 
+// identified is embedded: its members are members of an entry.
+type identified struct {
+	ID string `json:"Id"`
+}
+
 type entry struct {
-	ID    string `json:"Id"`
+	identified
 	Delay *int32 `json:"DelaySeconds"`
 }
 

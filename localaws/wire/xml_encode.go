@@ -42,7 +42,7 @@ const xmlHead = `<?xml version="1.0"?>`
 func xmlMembers(b []byte, s *shape, v reflect.Value) []byte {
 	for i := range s.fields {
 		f := &s.fields[i]
-		if member := v.Field(f.index); !left(f.shape, member) {
+		if member := f.in(v); !left(f.shape, member) {
 			b = appendXML(b, f.queryName, f.shape, f.form, member)
 		}
 	}
