@@ -1,7 +1,6 @@
 package sqs
 
 import (
-	"context"
 	"slices"
 	"strconv"
 	"strings"
@@ -230,13 +229,7 @@ type GetQueueAttributesOutput struct {
 
 // getQueueAttributes shows nothing if no attribute is asked for, and omits those without a value. Numbers of messages
 // are exact here, and approximate on AWS (AWS's API reference, GetQueueAttributes).
-func (s *Service) getQueueAttributes(_ context.Context, c *wire.Call,
-	in *GetQueueAttributesInput,
-) (*GetQueueAttributesOutput, error) {
-	q, bad := s.byURL(c, in.QueueURL)
-	if bad != nil {
-		return nil, bad
-	}
+func getQueueAttributes(_ call, q *Queue, in *GetQueueAttributesInput) (*GetQueueAttributesOutput, error) {
 	wanted := map[string]bool{}
 	for _, name := range in.AttributeNames {
 		if _, known := findAttribute(name); !known && name != "All" {
@@ -276,12 +269,8 @@ type SetQueueAttributesInput struct {
 
 // setQueueAttributes changes the named attributes only. FifoQueue cannot be changed, and a redrive policy whose target
 // does not exist is refused (AWS's API reference). AWS takes up to 60 s for a change, and 15 minutes for a retention.
-func (s *Service) setQueueAttributes(_ context.Context, c *wire.Call, in *SetQueueAttributesInput) (*Empty, error) {
-	q, bad := s.byURL(c, in.QueueURL)
-	if bad != nil {
-		return nil, bad
-	}
-	if bad := s.configure(q, in.Attributes); bad != nil {
+func setQueueAttributes(c call, q *Queue, in *SetQueueAttributesInput) (*Empty, error) {
+	if bad := configure(c.at, q, in.Attributes); bad != nil {
 		return nil, bad
 	}
 	return &Empty{}, nil
@@ -293,13 +282,13 @@ func (s *Service) Configure(name string, attributes map[string]string) error {
 	if q == nil {
 		return noQueue()
 	}
-	if bad := s.configure(q, attributes); bad != nil {
+	if bad := configure(s, q, attributes); bad != nil {
 		return bad
 	}
 	return nil
 }
 
-func (s *Service) configure(q *Queue, attributes map[string]string) *wire.Error {
+func configure(s *Service, q *Queue, attributes map[string]string) *wire.Error {
 	if len(attributes) == 0 {
 		return missing("Attribute.Name")
 	}
@@ -310,7 +299,7 @@ func (s *Service) configure(q *Queue, attributes map[string]string) *wire.Error 
 		return bad
 	}
 	if _, given := attributes["RedrivePolicy"]; given {
-		if bad := s.checkTarget(&set, q.name); bad != nil {
+		if bad := checkTarget(s, &set, q.name); bad != nil {
 			return bad
 		}
 	}

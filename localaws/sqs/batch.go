@@ -10,22 +10,36 @@ import (
 // maxEntries is the most entries in a batch.
 const maxEntries = 10
 
+// entryID is the id by which the answer to a batch names an entry. Entries embed it.
+type entryID struct {
+	ID string `json:"Id"`
+}
+
+func (e *entryID) named() *entryID { return e }
+
+// entry is a pointer to an entry of a batch.
+type entry[E any] interface {
+	*E
+	named() *entryID
+}
+
 // failedEntry is an entry of a batch that failed.
 type failedEntry struct {
-	ID          string `json:"Id"`
+	entryID
 	SenderFault bool   `json:"SenderFault"`
 	Code        string `json:"Code"`
 	Message     string `json:"Message"`
 }
 
-func failed(id string, e *wire.Error) failedEntry {
-	return failedEntry{ID: id, SenderFault: !e.Fault, Code: e.QueryCode(), Message: e.Message}
+func failed(id entryID, e *wire.Error) failedEntry {
+	return failedEntry{entryID: id, SenderFault: !e.Fault, Code: e.QueryCode(), Message: e.Message}
 }
 
-// checkBatch checks the rules for a batch as a whole. id returns an entry's id. In the query protocol an empty list
-// cannot be distinguished from a missing one.
-func checkBatch(c *wire.Call, none bool, n int, id func(int) string) *wire.Error {
-	if none && c.Protocol == wire.JSON {
+// checkBatch checks the rules for a batch as a whole. In the query protocol an empty list cannot be distinguished from
+// a missing one.
+func checkBatch[E any, P entry[E]](c call, entries []E) *wire.Error {
+	n := len(entries)
+	if entries == nil && c.Protocol == wire.JSON {
 		return missing("Entries")
 	}
 	if n == 0 {
@@ -36,8 +50,8 @@ func checkBatch(c *wire.Call, none bool, n int, id func(int) string) *wire.Error
 			"Maximum number of entries per request are %d. You have sent %d.", maxEntries, n)
 	}
 	var ids [maxEntries]string
-	for i := range n {
-		ids[i] = id(i)
+	for i := range entries {
+		ids[i] = P(&entries[i]).named().ID
 		if len(ids[i]) > 80 || !plainName(ids[i]) {
 			return refusal("InvalidBatchEntryId",
 				"A batch entry id can only contain alphanumeric characters, hyphens and underscores. It can be at "+
@@ -48,6 +62,35 @@ func checkBatch(c *wire.Call, none bool, n int, id func(int) string) *wire.Error
 		}
 	}
 	return nil
+}
+
+// settledBatch is the output of a batch whose entries have no output but their ids.
+type settledBatch struct {
+	Successful []entryID
+	Failed     []failedEntry
+}
+
+// settleEach settles the entries of a batch one by one.
+func settleEach[E any, P entry[E]](c call, entries []E, settle func(P) error) (*settledBatch, error) {
+	if bad := checkBatch[E, P](c, entries); bad != nil {
+		return nil, bad
+	}
+	out := &settledBatch{}
+	for i := range entries {
+		e := P(&entries[i])
+		id := *e.named()
+		if bad := c.EntryFault(id.ID); bad != nil {
+			out.Failed = append(out.Failed, failed(id, bad))
+		} else if err := settle(e); err != nil {
+			out.Failed = append(out.Failed, failed(id, entryError(err)))
+		} else {
+			if out.Successful == nil {
+				out.Successful = make([]entryID, 0, len(entries))
+			}
+			out.Successful = append(out.Successful, id)
+		}
+	}
+	return out, nil
 }
 
 // entryError turns an error of an action into the failure of an entry.

@@ -44,16 +44,12 @@ func (s *Service) Deliver(queueARN string, from Principal, m Incoming) error {
 		return fmt.Errorf("deliver to %s: %w", queueARN, noQueue())
 	}
 	q.model.Touch()
-	set := q.settings.Load()
-	if !s.admits(q, set, from) {
+	if !s.admits(q, from) {
 		return &DeniedError{QueueARN: q.arn, From: from}
 	}
-	if m.Sender == "" {
-		m.Sender = from.Service
-	}
-	put, err := s.incoming(q, set, m)
-	if err != nil {
-		return fmt.Errorf("deliver to %s: %w", queueARN, err)
+	put, bad := m.outgoing().message(q, origin{sender: cmp.Or(m.Sender, from.Service), trace: m.Trace})
+	if bad != nil {
+		return fmt.Errorf("deliver to %s: %w", queueARN, bad)
 	}
 	_, failure := q.model.Put(put)
 	if failure != nil {
@@ -63,11 +59,12 @@ func (s *Service) Deliver(queueARN string, from Principal, m Incoming) error {
 }
 
 // admits reports whether the queue's policy allows a delivery.
-func (s *Service) admits(q *Queue, set *settings, from Principal) bool {
-	if set.policy == nil && s.opts.Leniency != nil {
+func (s *Service) admits(q *Queue, from Principal) bool {
+	policy := q.settings.Load().policy
+	if policy == nil && s.opts.Leniency != nil {
 		return s.opts.Leniency.Permits((&DeniedError{QueueARN: q.arn, From: from}).Error())
 	}
-	return set.policy.allows(access.Request{
+	return policy.allows(access.Request{
 		Service: from.Service, Action: "sqs:SendMessage", Resource: q.arn, Source: from.SourceARN,
 		Account: cmp.Or(from.Account, s.opts.Account),
 	})
@@ -79,36 +76,25 @@ func (s *Service) Admits(queueARN string, from Principal) error {
 	switch {
 	case q == nil:
 		return fmt.Errorf("deliver to %s: %w", queueARN, noQueue())
-	case !s.admits(q, q.settings.Load(), from):
+	case !s.admits(q, from):
 		return &DeniedError{QueueARN: q.arn, From: from}
 	}
 	return nil
 }
 
-// incoming checks a delivery by the rules for sent messages.
-func (s *Service) incoming(q *Queue, set *settings, m Incoming) (queue.Put, error) {
-	o := &outgoing{body: m.Body, trace: m.Trace}
+// outgoing returns the delivery in the form of a sent message, whose rules apply to it.
+func (m *Incoming) outgoing() *outgoing {
+	o := &outgoing{MessageBody: m.Body}
 	if m.Group != "" {
-		o.group = &m.Group
+		o.MessageGroupID = &m.Group
 	}
 	if m.Dedup != "" {
-		o.dedup = &m.Dedup
+		o.MessageDeduplicationID = &m.Dedup
 	}
-	for name, a := range m.Attributes {
-		v := attributeValue{DataType: a.Type, BinaryValue: a.Binary}
-		if a.Binary == nil {
-			v.StringValue = &a.Text
-		}
-		if o.attributes == nil {
-			o.attributes = map[string]attributeValue{}
-		}
-		o.attributes[name] = v
+	if len(m.Attributes) > 0 {
+		o.MessageAttributes = shownAttributes(m.Attributes)
 	}
-	put, bad := s.message(q, set, o, m.Sender)
-	if bad != nil {
-		return queue.Put{}, bad
-	}
-	return put, nil
+	return o
 }
 
 // Info is the part of a queue that other services use.

@@ -27,8 +27,8 @@ func noQueue() *wire.Error {
 }
 
 // wrongRegion is AWS's error for the URL of a queue of another region. It names the host only.
-func wrongRegion(c *wire.Call, url string) *wire.Error {
-	address := c.BaseURL + "/"
+func wrongRegion(baseURL, url string) *wire.Error {
+	address := baseURL + "/"
 	if scheme, rest, ok := strings.Cut(url, "://"); ok {
 		host, _, _ := strings.Cut(rest, "/")
 		address = scheme + "://" + host + "/"

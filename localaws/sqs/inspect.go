@@ -1,7 +1,6 @@
 package sqs
 
 import (
-	"context"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,21 +14,14 @@ import (
 func Inspection(where func(*wire.Call) (*Service, error)) *wire.Service {
 	w := Wire(where)
 	w.PathMember, w.AnyPath = "", nil
-	w.Actions = []wire.Action{wire.Op("ReceiveMessage", wire.In(where, (*Service).listMessages))}
+	w.Actions = []wire.Action{inPlace(where, "ReceiveMessage", listMessages)}
 	return w
 }
 
 // listMessagesInput is the input of an inspection. The parameters of a receive are accepted, so that unmodified clients
 // can send it, and have no effect.
 type listMessagesInput struct {
-	QueueURL                    string   `json:"QueueUrl"`
-	AttributeNames              []string `json:"AttributeNames" query:"AttributeName,flat"`
-	MessageSystemAttributeNames []string `json:"MessageSystemAttributeNames" query:"MessageSystemAttributeName,flat"`
-	MessageAttributeNames       []string `json:"MessageAttributeNames" query:"MessageAttributeName,flat"`
-	MaxNumberOfMessages         *int32   `json:"MaxNumberOfMessages"`
-	VisibilityTimeout           *int32   `json:"VisibilityTimeout"`
-	WaitTimeSeconds             *int32   `json:"WaitTimeSeconds"`
-	ReceiveRequestAttemptID     string   `json:"ReceiveRequestAttemptId"`
+	ReceiveMessageInput
 	// ShowInvisible and ShowDelayed are true or 1 to list also messages that a receive would not get.
 	ShowInvisible string `json:"ShowInvisible"`
 	ShowDelayed   string `json:"ShowDelayed"`
@@ -44,8 +36,8 @@ const (
 
 // listMessages is no action of AWS: it is the inspection that tools for LocalStack make, with the form of a receive and
 // without its effects.
-func (s *Service) listMessages(_ context.Context, _ *wire.Call, in *listMessagesInput) (*ReceiveMessageOutput, error) {
-	q := s.Queue(in.QueueURL)
+func listMessages(c call, in *listMessagesInput) (*ReceiveMessageOutput, error) {
+	q := c.at.Queue(in.QueueURL)
 	if in.QueueURL == "" || q == nil {
 		return nil, noQueue()
 	}

@@ -211,7 +211,7 @@ func (k *keptQueue) restore(s *Service, content *queue.Kept) error {
 	if err != nil {
 		return err
 	}
-	q := build(s, k.Name, set, &queue.Journal{
+	q := newQueue(s, k.Name, set, &queue.Journal{
 		Store: s.opts.Store, Number: k.Number, Stamp: k.Stamp, Epoch: s.opts.Epoch, Window: s.opts.Window,
 		Kept: content,
 	})
@@ -240,6 +240,6 @@ func (k *keptTask) restore(s *Service) {
 	if t.state == taskRunning {
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		t.stop = s.opts.Clock.AfterFunc(t.pause(), func() { s.step(t) })
+		t.stop = s.opts.Clock.AfterFunc(t.pause(), func() { t.step(s) })
 	}
 }

@@ -9,50 +9,55 @@ import (
 	"github.com/godwitmq/godwit/localaws/wire"
 )
 
-// outgoing is one message of a sender, from SendMessage or from a batch.
+// outgoing is one message of a sender, in SendMessage and in the entries of a batch.
 type outgoing struct {
-	body       string
-	delay      *int32
-	attributes map[string]attributeValue
-	system     map[string]attributeValue
-	trace      string // from the request's HTTP header; the system attribute takes precedence
-	group      *string
-	dedup      *string
-	batch      bool // in a batch, AWS's error for a message that is too long has another text
+	MessageBody             string                    `json:"MessageBody"`
+	DelaySeconds            *int32                    `json:"DelaySeconds"`
+	MessageAttributes       map[string]attributeValue `json:"MessageAttributes" query:"MessageAttribute,flat,key=Name,value=Value"`
+	MessageSystemAttributes map[string]attributeValue `json:"MessageSystemAttributes" query:"MessageSystemAttribute,flat,key=Name,value=Value"`
+	MessageDeduplicationID  *string                   `json:"MessageDeduplicationId"`
+	MessageGroupID          *string                   `json:"MessageGroupId"`
 }
 
-// message checks the parameters in AWS's order and returns the message.
-func (s *Service) message(q *Queue, set *settings, o *outgoing, sender string) (queue.Put, *wire.Error) {
+// origin says where an outgoing message comes from.
+type origin struct {
+	sender string // SenderId
+	trace  string // from the request's HTTP header; the system attribute takes precedence
+	batch  bool   // in a batch, AWS's error for a message that is too long has another text
+}
+
+// message checks the parameters in AWS's order and returns the message for a queue.
+func (o *outgoing) message(q *Queue, from origin) (queue.Put, *wire.Error) {
 	none := func(err *wire.Error) (queue.Put, *wire.Error) { return queue.Put{}, err }
-	if o.body == "" {
+	if o.MessageBody == "" {
 		return none(missing("MessageBody"))
 	}
-	if !validText(o.body) {
+	if !validText(o.MessageBody) {
 		return none(badContents())
 	}
-	m := &queue.Message{Body: o.body, Sender: sender}
-	if len(o.attributes) > 0 {
-		if err := readAttributes(m, o.attributes); err != nil {
+	set, m := q.settings.Load(), &queue.Message{Body: o.MessageBody, Sender: from.sender}
+	if len(o.MessageAttributes) > 0 {
+		if err := readAttributes(m, o.MessageAttributes); err != nil {
 			return none(err)
 		}
 	}
 	if messageSize(m) > set.maxSize {
-		return none(tooLong(set.maxSize, o.batch))
+		return none(tooLong(set.maxSize, from.batch))
 	}
-	if err := readSystem(m, o.system); err != nil {
+	if err := readSystem(m, o.MessageSystemAttributes); err != nil {
 		return none(err)
 	}
-	if m.Trace == "" && utf8.ValidString(o.trace) && validText(o.trace) {
-		m.Trace = o.trace
+	if m.Trace == "" && utf8.ValidString(from.trace) && validText(from.trace) {
+		m.Trace = from.trace
 	}
 	put := queue.Put{Message: m, Delay: queue.Default}
-	if err := readDelay(&put, o.delay, q.fifo); err != nil {
+	if err := readDelay(&put, o.DelaySeconds, q.fifo); err != nil {
 		return none(err)
 	}
 	if err := readGroup(m, o, q.fifo, set.contentDedup); err != nil {
 		return none(err)
 	}
-	m.ID, m.BodyMD5 = s.opts.Random.UUID(), md5Hex(o.body)
+	m.ID, m.BodyMD5 = q.random.UUID(), md5Hex(o.MessageBody)
 	return put, nil
 }
 
@@ -130,13 +135,13 @@ func readDelay(p *queue.Put, delay *int32, fifo bool) *wire.Error {
 
 // readGroup checks MessageGroupId and MessageDeduplicationId. If one is present, it must not be empty.
 func readGroup(m *queue.Message, o *outgoing, fifo, contentDedup bool) *wire.Error {
-	if o.group != nil {
-		m.Group = *o.group
+	if o.MessageGroupID != nil {
+		m.Group = *o.MessageGroupID
 	}
-	if o.dedup != nil {
-		m.Dedup = *o.dedup
+	if o.MessageDeduplicationID != nil {
+		m.Dedup = *o.MessageDeduplicationID
 	}
-	if o.group != nil && !validID(m.Group) {
+	if o.MessageGroupID != nil && !validID(m.Group) {
 		return badID(m.Group, "MessageGroupId")
 	}
 	if !fifo {
@@ -149,7 +154,7 @@ func readGroup(m *queue.Message, o *outgoing, fifo, contentDedup bool) *wire.Err
 	if m.Group == "" {
 		return missing("MessageGroupId")
 	}
-	if o.dedup != nil && !validID(m.Dedup) {
+	if o.MessageDeduplicationID != nil && !validID(m.Dedup) {
 		return badID(m.Dedup, "MessageDeduplicationId")
 	}
 	if m.Dedup == "" && !contentDedup {

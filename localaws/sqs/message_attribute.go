@@ -24,6 +24,19 @@ type attributeValue struct {
 	DataType         string   `json:"DataType"`
 }
 
+// shownAttributes returns attributes as they are on the wire.
+func shownAttributes(attributes map[string]queue.Attribute) map[string]attributeValue {
+	shown := make(map[string]attributeValue, len(attributes))
+	for name, a := range attributes {
+		v := attributeValue{DataType: a.Type, BinaryValue: a.Binary}
+		if a.Binary == nil {
+			v.StringValue = &a.Text
+		}
+		shown[name] = v
+	}
+	return shown
+}
+
 // maxAttributes is the most attributes of a message.
 const maxAttributes = 10
 

@@ -1,7 +1,6 @@
 package sqs
 
 import (
-	"context"
 	"encoding/base64"
 	"encoding/json"
 	"slices"
@@ -147,7 +146,7 @@ func (t *task) cancel() bool {
 const atOnce = 10_000
 
 // step moves the next messages and schedules the following step.
-func (s *Service) step(t *task) {
+func (t *task) step(s *Service) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.state != taskRunning {
@@ -158,7 +157,7 @@ func (s *Service) step(t *task) {
 		n = 1
 	}
 	n = min(n, t.total-t.moved)
-	moved, failure := s.move(t, n)
+	moved, failure := t.move(s, n)
 	t.moved += moved
 	defer t.keep()
 	switch {
@@ -167,12 +166,12 @@ func (s *Service) step(t *task) {
 	case moved < n || t.moved == t.total:
 		t.state = taskCompleted
 	default:
-		t.stop = s.opts.Clock.AfterFunc(t.pause(), func() { s.step(t) })
+		t.stop = s.opts.Clock.AfterFunc(t.pause(), func() { t.step(s) })
 	}
 }
 
 // move moves up to n messages. A message without a destination stays.
-func (s *Service) move(t *task, n int) (moved int, failure string) {
+func (t *task) move(s *Service, n int) (moved int, failure string) {
 	taken, err := t.source.model.TakeOut(n)
 	if err != nil {
 		return 0, err.Error()
@@ -231,10 +230,9 @@ const maxRate = 500
 // startMessageMoveTask moves what is visible from a dead-letter queue, one task a source at a time. Without a
 // destination each message goes back to its source, and the answer of ListMessageMoveTasks then has none (recorded on
 // AWS).
-func (s *Service) startMessageMoveTask(_ context.Context, c *wire.Call,
-	in *StartMessageMoveTaskInput,
-) (*StartMessageMoveTaskOutput, error) {
-	t, bad := s.newTask(c, in)
+func startMessageMoveTask(c call, in *StartMessageMoveTaskInput) (*StartMessageMoveTaskOutput, error) {
+	s := c.at
+	t, bad := newTask(c, in)
 	if bad == nil {
 		bad = s.tasks.add(t)
 	}
@@ -242,18 +240,19 @@ func (s *Service) startMessageMoveTask(_ context.Context, c *wire.Call,
 		return nil, bad
 	}
 	if t.rate == 0 {
-		s.step(t)
+		t.step(s)
 		return &StartMessageMoveTaskOutput{TaskHandle: t.handle()}, nil
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.keep()
-	t.stop = s.opts.Clock.AfterFunc(t.pause(), func() { s.step(t) })
+	t.stop = s.opts.Clock.AfterFunc(t.pause(), func() { t.step(s) })
 	return &StartMessageMoveTaskOutput{TaskHandle: t.handle()}, nil
 }
 
-func (s *Service) newTask(c *wire.Call, in *StartMessageMoveTaskInput) (*task, *wire.Error) {
-	source, bad := s.moveSource(c, in.SourceARN)
+func newTask(c call, in *StartMessageMoveTaskInput) (*task, *wire.Error) {
+	s := c.at
+	source, bad := moveSource(c, in.SourceARN)
 	if bad != nil {
 		return nil, bad
 	}
@@ -261,7 +260,7 @@ func (s *Service) newTask(c *wire.Call, in *StartMessageMoveTaskInput) (*task, *
 		id: s.opts.Random.UUID(), source: source, destination: in.DestinationARN, started: s.opts.Clock.Now(),
 		state: taskRunning, total: source.model.Stats().Visible,
 	}
-	if len(s.sources(source)) == 0 {
+	if len(sources(s, source)) == 0 {
 		return nil, invalidParameter("Source queue must be configured as a Dead Letter Queue.")
 	}
 	if in.Rate != nil {
@@ -287,12 +286,12 @@ func (s *Service) newTask(c *wire.Call, in *StartMessageMoveTaskInput) (*task, *
 }
 
 // moveSource returns the queue of a SourceArn. A queue of another account is refused: only its owner may move messages.
-func (s *Service) moveSource(c *wire.Call, arn string) (*Queue, *wire.Error) {
+func moveSource(c call, arn string) (*Queue, *wire.Error) {
 	if arn == "" {
 		return nil, missing("SourceArn")
 	}
-	q := s.byARN(arn)
-	if q == nil || c.Account != s.opts.Account {
+	q := c.at.byARN(arn)
+	if q == nil || c.Account != c.at.opts.Account {
 		return nil, notFound("The resource that you specified for the SourceArn parameter doesn't exist.")
 	}
 	q.model.Touch()
@@ -311,9 +310,7 @@ type CancelMessageMoveTaskOutput struct {
 
 // cancelMessageMoveTask stops a task. The messages that the task has moved stay in their destination. For a task that
 // has ended the error is UnsupportedOperation (AWS's API reference, CancelMessageMoveTask).
-func (s *Service) cancelMessageMoveTask(_ context.Context, c *wire.Call,
-	in *CancelMessageMoveTaskInput,
-) (*CancelMessageMoveTaskOutput, error) {
+func cancelMessageMoveTask(c call, in *CancelMessageMoveTaskInput) (*CancelMessageMoveTaskOutput, error) {
 	if in.TaskHandle == "" {
 		return nil, missing("TaskHandle")
 	}
@@ -322,10 +319,10 @@ func (s *Service) cancelMessageMoveTask(_ context.Context, c *wire.Call,
 	if err != nil || json.Unmarshal(text, &h) != nil || h.TaskID == "" || h.SourceARN == "" {
 		return nil, invalidParameter("Value for parameter TaskHandle is invalid.")
 	}
-	if _, bad := s.moveSource(c, h.SourceARN); bad != nil {
+	if _, bad := moveSource(c, h.SourceARN); bad != nil {
 		return nil, bad
 	}
-	for _, t := range s.tasks.of(h.SourceARN) {
+	for _, t := range c.at.tasks.of(h.SourceARN) {
 		if t.id != h.TaskID {
 			continue
 		}
@@ -365,10 +362,8 @@ type moveTaskResult struct {
 
 // listMessageMoveTasks shows the newest task unless MaxResults asks for up to ten, and a task's handle only while it
 // runs (AWS's API reference, ListMessageMoveTasks).
-func (s *Service) listMessageMoveTasks(_ context.Context, c *wire.Call,
-	in *ListMessageMoveTasksInput,
-) (*ListMessageMoveTasksOutput, error) {
-	q, bad := s.moveSource(c, in.SourceARN)
+func listMessageMoveTasks(c call, in *ListMessageMoveTasksInput) (*ListMessageMoveTasksOutput, error) {
+	q, bad := moveSource(c, in.SourceARN)
 	if bad != nil {
 		return nil, bad
 	}
@@ -380,7 +375,7 @@ func (s *Service) listMessageMoveTasks(_ context.Context, c *wire.Call,
 		limit = int(*n)
 	}
 	out := &ListMessageMoveTasksOutput{}
-	for _, t := range s.tasks.of(q.arn) {
+	for _, t := range c.at.tasks.of(q.arn) {
 		if len(out.Results) < limit {
 			out.Results = append(out.Results, t.snapshot())
 		}

@@ -1,7 +1,6 @@
 package sqs
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -39,11 +38,8 @@ const maxGranted = 7
 
 // addPermission adds a statement to the queue's policy. It fails if a statement has the label already, and takes at
 // most seven actions and accounts; only some actions can be granted (AWS's API reference, AddPermission).
-func (s *Service) addPermission(_ context.Context, c *wire.Call, in *AddPermissionInput) (*Empty, error) {
-	q, bad := s.byURL(c, in.QueueURL)
-	if bad == nil {
-		bad = checkPermission(c, in)
-	}
+func addPermission(c call, q *Queue, in *AddPermissionInput) (*Empty, error) {
+	bad := checkPermission(c, in)
 	if bad != nil {
 		return nil, bad
 	}
@@ -64,7 +60,7 @@ func (s *Service) addPermission(_ context.Context, c *wire.Call, in *AddPermissi
 	return &Empty{}, q.setDocument(doc)
 }
 
-func checkPermission(c *wire.Call, in *AddPermissionInput) *wire.Error {
+func checkPermission(c call, in *AddPermissionInput) *wire.Error {
 	switch {
 	case in.Label == "":
 		return missing("Label")
@@ -138,11 +134,7 @@ type RemovePermissionInput struct {
 
 // removePermission removes the statements with a label; a label that no statement has is an InvalidParameterValue
 // (AWS's API reference).
-func (s *Service) removePermission(_ context.Context, c *wire.Call, in *RemovePermissionInput) (*Empty, error) {
-	q, bad := s.byURL(c, in.QueueURL)
-	if bad != nil {
-		return nil, bad
-	}
+func removePermission(_ call, q *Queue, in *RemovePermissionInput) (*Empty, error) {
 	if in.Label == "" {
 		return nil, missing("Label")
 	}

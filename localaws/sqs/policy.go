@@ -33,8 +33,8 @@ func (p *policy) allows(r access.Request) bool {
 
 // forbidden returns AWS's error if the queue's policy denies the call, or does not allow it to another account. Batches
 // need the permission of the single action.
-func (s *Service) forbidden(c *wire.Call, q *Queue) *wire.Error {
-	p, foreign := q.settings.Load().policy, c.Account != s.opts.Account
+func forbidden(c call, q *Queue) *wire.Error {
+	p, foreign := q.settings.Load().policy, c.Account != c.at.opts.Account
 	if p == nil && !foreign {
 		return nil
 	}
@@ -54,7 +54,7 @@ func (s *Service) forbidden(c *wire.Call, q *Queue) *wire.Error {
 	}
 	text := fmt.Sprintf("User: %s is not authorized to perform: sqs:%s on resource: %s %s", r.Caller,
 		strings.ToLower(action), q.arn, reason)
-	if !denied && s.opts.Leniency.Permits(text) {
+	if !denied && c.at.opts.Leniency.Permits(text) {
 		return nil
 	}
 	return &wire.Error{

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/godwitmq/godwit/localaws/keep"
+	"github.com/godwitmq/godwit/localaws/random"
 	"github.com/godwitmq/godwit/localaws/sqs/queue"
 )
 
@@ -16,6 +17,8 @@ type Queue struct {
 	arn   string
 	fifo  bool
 	model *queue.Queue
+	// random gives messages their ids.
+	random *random.Source
 	// journal says where the queue is kept; nil: in memory alone.
 	journal *queue.Journal
 
@@ -26,6 +29,37 @@ type Queue struct {
 	purged     time.Duration // when it was purged last; 0: never
 	everPurged bool
 	gone       bool // deleted
+}
+
+// newQueue returns a queue that is not registered yet. journal may be nil.
+func newQueue(s *Service, name string, set *settings, journal *queue.Journal) *Queue {
+	q := &Queue{
+		name: name, arn: s.arn(name), fifo: isFIFO(name), tags: map[string]string{}, journal: journal,
+		random: s.opts.Random,
+	}
+	q.settings.Store(set)
+	o := queue.Options{
+		ARN: q.arn, FIFO: q.fifo, Clock: s.opts.Clock, Random: s.opts.Random, Config: set.model(queue.Chaos{}),
+		DeadLetters: func() *queue.Queue { return deadLetters(s, q) }, Journal: journal,
+	}
+	if s.opts.Woken != nil {
+		o.Woken = func(*queue.Queue) { s.opts.Woken(q) }
+	}
+	q.model = queue.New(o)
+	return q
+}
+
+// deadLetters returns the queue for a queue's dead letters; nil while it does not exist.
+func deadLetters(s *Service, q *Queue) *queue.Queue {
+	redrive := q.settings.Load().redrive
+	if redrive == nil {
+		return nil
+	}
+	target := s.byARN(redrive.target)
+	if target == nil || target == q {
+		return nil
+	}
+	return target.model
 }
 
 // Name returns the queue's name.

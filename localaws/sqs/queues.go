@@ -1,7 +1,6 @@
 package sqs
 
 import (
-	"context"
 	"encoding/base64"
 	"maps"
 	"slices"
@@ -27,11 +26,11 @@ type QueueURL struct {
 // createQueue returns the existing queue if all attributes of the request are those that the queue has; others are
 // QueueNameExists. AWS refuses the name of a queue that was deleted within 60 s; here only RealisticWaits does
 // (recorded on AWS).
-func (s *Service) createQueue(_ context.Context, c *wire.Call, in *CreateQueueInput) (*QueueURL, error) {
-	if _, bad := s.create(in.QueueName, in.Attributes, in.Tags); bad != nil {
+func createQueue(c call, in *CreateQueueInput) (*QueueURL, error) {
+	if _, bad := c.at.create(in.QueueName, in.Attributes, in.Tags); bad != nil {
 		return nil, bad
 	}
-	return &QueueURL{s.url(c, in.QueueName)}, nil
+	return &QueueURL{c.url(in.QueueName)}, nil
 }
 
 // Create creates a queue, or returns an existing one with the same attributes. It is CreateQueue without the wire.
@@ -58,10 +57,12 @@ func (s *Service) create(name string, attributes, tags map[string]string) (*Queu
 		q.model.Touch()
 		return q, same(q, set, attributes)
 	}
-	if bad := s.checkTarget(set, name); bad != nil {
+	if bad := checkTarget(s, set, name); bad != nil {
 		return nil, bad
 	}
-	q := s.newQueue(name, set)
+	set.created, set.modified = s.opts.Clock.Now(), s.opts.Clock.Now()
+	set.dedupByGroup = set.dedupScope == "messageGroup"
+	q := newQueue(s, name, set, newJournal(s.opts))
 	maps.Copy(q.tags, tags)
 	return s.add(q, set, attributes)
 }
@@ -129,11 +130,8 @@ type QueueInput struct {
 
 // deleteQueue deletes with everything in the queue. AWS takes up to 60 s for it, in which calls may still succeed; here
 // it is done at once, and RealisticWaits only keeps the name (AWS's API reference, DeleteQueue).
-func (s *Service) deleteQueue(_ context.Context, c *wire.Call, in *QueueInput) (*Empty, error) {
-	q, bad := s.byURL(c, in.QueueURL)
-	if bad != nil {
-		return nil, bad
-	}
+func deleteQueue(c call, q *Queue, _ *QueueInput) (*Empty, error) {
+	s := c.at
 	s.mu.Lock()
 	if s.queues[q.name] == q {
 		delete(s.queues, q.name)
@@ -148,15 +146,11 @@ func (s *Service) deleteQueue(_ context.Context, c *wire.Call, in *QueueInput) (
 
 // purgeQueue also deletes messages in flight. A second purge within 60 s is PurgeQueueInProgress, with status 403, on
 // AWS; here only with RealisticWaits (recorded on AWS).
-func (s *Service) purgeQueue(_ context.Context, c *wire.Call, in *QueueInput) (*Empty, error) {
-	q, bad := s.byURL(c, in.QueueURL)
-	if bad != nil {
-		return nil, bad
-	}
+func purgeQueue(c call, q *Queue, _ *QueueInput) (*Empty, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	now := s.opts.Clock.Elapsed()
-	if s.opts.RealisticWaits && q.everPurged && now < q.purged+realisticWait {
+	now := c.at.opts.Clock.Elapsed()
+	if c.at.opts.RealisticWaits && q.everPurged && now < q.purged+realisticWait {
 		err := refusal("PurgeQueueInProgress", "Only one PurgeQueue operation on %s is allowed every 60 seconds.",
 			q.name)
 		err.Status = 403
@@ -175,22 +169,22 @@ type GetQueueURLInput struct {
 
 // getQueueURL finds queues of the caller's account and region. A missing queue has another text in the query protocol
 // than in JSON (recorded on AWS).
-func (s *Service) getQueueURL(_ context.Context, c *wire.Call, in *GetQueueURLInput) (*QueueURL, error) {
+func getQueueURL(c call, in *GetQueueURLInput) (*QueueURL, error) {
 	if in.QueueName == "" {
 		return nil, invalidParameter("Value for parameter QueueName is invalid. Reason: Must specify a queue name.")
 	}
-	if in.Owner != "" && in.Owner != s.opts.Account {
+	if in.Owner != "" && in.Owner != c.at.opts.Account {
 		return nil, noQueue()
 	}
-	q := s.byName(in.QueueName)
+	q := c.at.byName(in.QueueName)
 	if q == nil {
 		return nil, noQueue()
 	}
 	q.model.Touch()
-	if bad := s.forbidden(c, q); bad != nil {
+	if bad := forbidden(c, q); bad != nil {
 		return nil, bad
 	}
-	return &QueueURL{s.url(c, q.name)}, nil
+	return &QueueURL{c.url(q.name)}, nil
 }
 
 // ListQueuesInput is the input of ListQueues.
@@ -208,13 +202,13 @@ type ListQueuesOutput struct {
 
 // listQueues has a NextToken only if the request has MaxResults; otherwise it lists up to 1,000 queues, and the member
 // is omitted if there are none (AWS's API reference, ListQueues).
-func (s *Service) listQueues(_ context.Context, c *wire.Call, in *ListQueuesInput) (*ListQueuesOutput, error) {
-	all := slices.DeleteFunc(s.Queues(), func(q *Queue) bool { return !strings.HasPrefix(q.name, in.Prefix) })
+func listQueues(c call, in *ListQueuesInput) (*ListQueuesOutput, error) {
+	all := slices.DeleteFunc(c.at.Queues(), func(q *Queue) bool { return !strings.HasPrefix(q.name, in.Prefix) })
 	some, next, bad := page(all, in.NextToken, in.MaxResults)
 	if bad != nil {
 		return nil, bad
 	}
-	return &ListQueuesOutput{NextToken: next, QueueURLs: s.urls(c, some)}, nil
+	return &ListQueuesOutput{NextToken: next, QueueURLs: c.urls(some)}, nil
 }
 
 // ListDeadLetterSourceQueuesInput is the input of ListDeadLetterSourceQueues.
@@ -232,22 +226,18 @@ type ListDeadLetterSourceQueuesOutput struct {
 
 // listDeadLetterSourceQueues lists the queues whose redrive policy names this one. Its member is queueUrls, in lower
 // case, unlike that of ListQueues (AWS's API reference).
-func (s *Service) listDeadLetterSourceQueues(_ context.Context, c *wire.Call,
-	in *ListDeadLetterSourceQueuesInput,
-) (*ListDeadLetterSourceQueuesOutput, error) {
-	q, bad := s.byURL(c, in.QueueURL)
+func listDeadLetterSourceQueues(c call, q *Queue, in *ListDeadLetterSourceQueuesInput) (
+	*ListDeadLetterSourceQueuesOutput, error,
+) {
+	some, next, bad := page(sources(c.at, q), in.NextToken, in.MaxResults)
 	if bad != nil {
 		return nil, bad
 	}
-	some, next, bad := page(s.sources(q), in.NextToken, in.MaxResults)
-	if bad != nil {
-		return nil, bad
-	}
-	return &ListDeadLetterSourceQueuesOutput{NextToken: next, QueueURLs: s.urls(c, some)}, nil
+	return &ListDeadLetterSourceQueuesOutput{NextToken: next, QueueURLs: c.urls(some)}, nil
 }
 
 // sources returns the queues whose dead letters go to a queue.
-func (s *Service) sources(target *Queue) []*Queue {
+func sources(s *Service, target *Queue) []*Queue {
 	var sources []*Queue
 	for _, q := range s.Queues() {
 		if r := q.settings.Load().redrive; r != nil && r.target == target.arn {
@@ -289,10 +279,10 @@ func page(all []*Queue, token string, size *int32) (some []*Queue, next string, 
 	return some, next, nil
 }
 
-func (s *Service) urls(c *wire.Call, queues []*Queue) []string {
+func (c call) urls(queues []*Queue) []string {
 	var urls []string
 	for _, q := range queues {
-		urls = append(urls, s.url(c, q.name))
+		urls = append(urls, c.url(q.name))
 	}
 	return urls
 }

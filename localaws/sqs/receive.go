@@ -1,7 +1,6 @@
 package sqs
 
 import (
-	"context"
 	"errors"
 	"slices"
 	"strconv"
@@ -42,13 +41,7 @@ type receivedMessage struct {
 // receiveMessage waits as long as the request or the queue says, and answers without the member Messages if none comes.
 // On a FIFO queue the same ReceiveRequestAttemptId gets the same messages again, until one of them was deleted, changed
 // or has expired (AWS's API reference; recorded on AWS).
-func (s *Service) receiveMessage(ctx context.Context, c *wire.Call, in *ReceiveMessageInput) (*ReceiveMessageOutput,
-	error,
-) {
-	q, bad := s.byURL(c, in.QueueURL)
-	if bad != nil {
-		return nil, bad
-	}
+func receiveMessage(c call, q *Queue, in *ReceiveMessageInput) (*ReceiveMessageOutput, error) {
 	r, bad := receiveRequest(q, in)
 	if bad != nil {
 		return nil, bad
@@ -58,7 +51,7 @@ func (s *Service) receiveMessage(ctx context.Context, c *wire.Call, in *ReceiveM
 		return nil, bad
 	}
 	r.By = receiver(c)
-	got, err := q.model.Receive(ctx, r)
+	got, err := q.model.Receive(c.ctx, r)
 	if err != nil {
 		return nil, receiveError(err, in.ReceiveRequestAttemptID)
 	}
@@ -83,7 +76,7 @@ func (in *ReceiveMessageInput) systemNames(p wire.Protocol) []string {
 
 // receiver identifies the caller, for the message's history: its access key, or the account if the request is not
 // signed, and its program.
-func receiver(c *wire.Call) string {
+func receiver(c call) string {
 	who := c.Caller
 	if who == "" {
 		who = c.Account
@@ -209,14 +202,7 @@ func renderAttributes(m *receivedMessage, r *queue.Received, names []string) {
 	if len(wanted) < len(r.Attributes) {
 		m.AttributesMD5 = attributesMD5(wanted)
 	}
-	m.MessageAttributes = make(map[string]attributeValue, len(wanted))
-	for name, a := range wanted {
-		v := attributeValue{DataType: a.Type, BinaryValue: a.Binary}
-		if a.Binary == nil {
-			v.StringValue = &a.Text
-		}
-		m.MessageAttributes[name] = v
-	}
+	m.MessageAttributes = shownAttributes(wanted)
 }
 
 // asks reports whether an entry of MessageAttributeNames selects an attribute: all of them, one by its name, or those

@@ -145,7 +145,7 @@ func (p *redriveAllow) permits(source string) bool {
 }
 
 // checkTarget checks whether a queue's dead letters may go to the target of its policy.
-func (s *Service) checkTarget(set *settings, name string) *wire.Error {
+func checkTarget(s *Service, set *settings, name string) *wire.Error {
 	r := set.redrive
 	if r == nil {
 		return nil

@@ -1,7 +1,6 @@
 package sqs
 
 import (
-	"context"
 	"fmt"
 
 	"github.com/godwitmq/godwit/localaws/sqs/queue"
@@ -10,13 +9,8 @@ import (
 
 // SendMessageInput is the input of SendMessage.
 type SendMessageInput struct {
-	QueueURL                string                    `json:"QueueUrl"`
-	MessageBody             string                    `json:"MessageBody"`
-	DelaySeconds            *int32                    `json:"DelaySeconds"`
-	MessageAttributes       map[string]attributeValue `json:"MessageAttributes" query:"MessageAttribute,flat,key=Name,value=Value"`
-	MessageSystemAttributes map[string]attributeValue `json:"MessageSystemAttributes" query:"MessageSystemAttribute,flat,key=Name,value=Value"`
-	MessageDeduplicationID  *string                   `json:"MessageDeduplicationId"`
-	MessageGroupID          *string                   `json:"MessageGroupId"`
+	QueueURL string `json:"QueueUrl"`
+	outgoing
 }
 
 // SendMessageOutput is the output of SendMessage.
@@ -30,16 +24,8 @@ type SendMessageOutput struct {
 
 // sendMessage accepts 1 MiB with attributes (recorded on AWS, 2025-08), and a group on standard queues, for fairness. A
 // duplicate on a FIFO queue is answered with the first message's id and sequence number, also after that was deleted.
-func (s *Service) sendMessage(_ context.Context, c *wire.Call, in *SendMessageInput) (*SendMessageOutput, error) {
-	q, bad := s.byURL(c, in.QueueURL)
-	if bad != nil {
-		return nil, bad
-	}
-	put, bad := s.message(q, q.settings.Load(), &outgoing{
-		body: in.MessageBody, delay: in.DelaySeconds, attributes: in.MessageAttributes,
-		system: in.MessageSystemAttributes,
-		trace:  c.Trace, group: in.MessageGroupID, dedup: in.MessageDeduplicationID,
-	}, wire.UserID)
+func sendMessage(c call, q *Queue, in *SendMessageInput) (*SendMessageOutput, error) {
+	put, bad := in.message(q, origin{sender: wire.UserID, trace: c.Trace})
 	if bad != nil {
 		return nil, bad
 	}
@@ -61,13 +47,8 @@ type SendMessageBatchInput struct {
 }
 
 type sendEntry struct {
-	ID                      string                    `json:"Id"`
-	MessageBody             string                    `json:"MessageBody"`
-	DelaySeconds            *int32                    `json:"DelaySeconds"`
-	MessageAttributes       map[string]attributeValue `json:"MessageAttributes" query:"MessageAttribute,flat,key=Name,value=Value"`
-	MessageSystemAttributes map[string]attributeValue `json:"MessageSystemAttributes" query:"MessageSystemAttribute,flat,key=Name,value=Value"`
-	MessageDeduplicationID  *string                   `json:"MessageDeduplicationId"`
-	MessageGroupID          *string                   `json:"MessageGroupId"`
+	entryID
+	outgoing
 }
 
 // SendMessageBatchOutput is the output of SendMessageBatch.
@@ -77,7 +58,7 @@ type SendMessageBatchOutput struct {
 }
 
 type sentEntry struct {
-	ID             string `json:"Id"`
+	entryID
 	MessageID      string `json:"MessageId"`
 	BodyMD5        string `json:"MD5OfMessageBody"`
 	AttributesMD5  string `json:"MD5OfMessageAttributes"`
@@ -88,13 +69,8 @@ type sentEntry struct {
 // sendMessageBatch refuses more than 1 MiB in all, an empty batch, and ids that occur twice as a whole. What is wrong
 // with one message fails its entry, but on a FIFO queue an entry without a group or without a way to recognize
 // duplicates refuses the batch (recorded on AWS).
-func (s *Service) sendMessageBatch(_ context.Context, c *wire.Call, in *SendMessageBatchInput) (*SendMessageBatchOutput,
-	error,
-) {
-	q, bad := s.byURL(c, in.QueueURL)
-	if bad == nil {
-		bad = checkBatch(c, in.Entries == nil, len(in.Entries), func(i int) string { return in.Entries[i].ID })
-	}
+func sendMessageBatch(c call, q *Queue, in *SendMessageBatchInput) (*SendMessageBatchOutput, error) {
+	bad := checkBatch(c, in.Entries)
 	if bad == nil {
 		bad = checkBatchSize(in.Entries)
 	}
@@ -106,7 +82,11 @@ func (s *Service) sendMessageBatch(_ context.Context, c *wire.Call, in *SendMess
 	puts := make([]queue.Put, 0, len(in.Entries))
 	for i := range in.Entries {
 		e := &in.Entries[i]
-		put, bad := s.entry(c, q, e)
+		var put queue.Put
+		bad := c.EntryFault(e.ID)
+		if bad == nil {
+			put, bad = e.message(q, origin{sender: wire.UserID, trace: c.Trace, batch: true})
+		}
 		if bad != nil && e.MessageBody == "" {
 			bad = missing(fmt.Sprintf("SendMessageBatchRequestEntry.%d.MessageBody", i+1))
 		}
@@ -114,23 +94,12 @@ func (s *Service) sendMessageBatch(_ context.Context, c *wire.Call, in *SendMess
 			return nil, invalidParameter("%s", bad.Message)
 		}
 		if bad != nil {
-			out.Failed = append(out.Failed, failed(e.ID, bad))
+			out.Failed = append(out.Failed, failed(e.entryID, bad))
 			continue
 		}
 		good, puts = append(good, e), append(puts, put)
 	}
-	return out, s.putBatch(q, good, puts, out)
-}
-
-func (s *Service) entry(c *wire.Call, q *Queue, e *sendEntry) (queue.Put, *wire.Error) {
-	if bad := c.EntryFault(e.ID); bad != nil {
-		return queue.Put{}, bad
-	}
-	put, bad := s.message(q, q.settings.Load(), &outgoing{
-		body: e.MessageBody, delay: e.DelaySeconds, attributes: e.MessageAttributes, system: e.MessageSystemAttributes,
-		trace: c.Trace, group: e.MessageGroupID, dedup: e.MessageDeduplicationID, batch: true,
-	}, wire.UserID)
-	return put, bad
+	return out, putBatch(q, good, puts, out)
 }
 
 // wholeBatch reports whether an entry's error refuses the whole batch. On a FIFO queue, an entry without a place in the
@@ -146,7 +115,7 @@ func wholeBatch(e *sendEntry, bad *wire.Error) bool {
 	}
 }
 
-func (s *Service) putBatch(q *Queue, good []*sendEntry, puts []queue.Put, out *SendMessageBatchOutput) error {
+func putBatch(q *Queue, good []*sendEntry, puts []queue.Put, out *SendMessageBatchOutput) error {
 	accepted, err := q.model.Put(puts...)
 	if err != nil {
 		return modelError(err)
@@ -157,7 +126,7 @@ func (s *Service) putBatch(q *Queue, good []*sendEntry, puts []queue.Put, out *S
 	for i, a := range accepted {
 		m := puts[i].Message
 		out.Successful = append(out.Successful, sentEntry{
-			ID: good[i].ID, MessageID: a.ID, BodyMD5: m.BodyMD5, AttributesMD5: m.AttributesMD5,
+			entryID: good[i].entryID, MessageID: a.ID, BodyMD5: m.BodyMD5, AttributesMD5: m.AttributesMD5,
 			SystemMD5: systemMD5(good[i].MessageSystemAttributes), SequenceNumber: a.Sequence,
 		})
 	}

@@ -72,43 +72,8 @@ func New(o Options) *Service {
 }
 
 // Wire returns the service for package wire, whatever place a call is for.
-func (s *Service) Wire() *wire.Service { return Wire(s.everywhere) }
-
-func (s *Service) everywhere(*wire.Call) (*Service, error) { return s, nil }
-
-// Wire returns SQS for package wire. where returns the service of the place that a call is for: the queue's place.
-func Wire(where func(*wire.Call) (*Service, error)) *wire.Service {
-	return &wire.Service{
-		Name: "sqs", Target: "AmazonSQS", Namespace: "com.amazonaws.sqs", JSON: "1.0",
-		Version: "2012-11-05", XMLNS: "http://queue.amazonaws.com/doc/2012-11-05/", PathMember: "QueueUrl",
-		Names:   []string{"QueueUrl", "QueueOwnerAWSAccountId", "SourceArn"},
-		AnyPath: []string{"GetQueueUrl"}, Detail: true,
-		Actions: []wire.Action{
-			wire.Op("CreateQueue", wire.In(where, (*Service).createQueue)),
-			wire.Op("DeleteQueue", wire.In(where, (*Service).deleteQueue)),
-			wire.Op("GetQueueUrl", wire.In(where, (*Service).getQueueURL)),
-			wire.Op("GetQueueAttributes", wire.In(where, (*Service).getQueueAttributes)),
-			wire.Op("SetQueueAttributes", wire.In(where, (*Service).setQueueAttributes)),
-			wire.Op("SendMessage", wire.In(where, (*Service).sendMessage)),
-			wire.Op("SendMessageBatch", wire.In(where, (*Service).sendMessageBatch)),
-			wire.Op("ReceiveMessage", wire.In(where, (*Service).receiveMessage)),
-			wire.Op("DeleteMessage", wire.In(where, (*Service).deleteMessage)),
-			wire.Op("DeleteMessageBatch", wire.In(where, (*Service).deleteMessageBatch)),
-			wire.Op("ChangeMessageVisibility", wire.In(where, (*Service).changeMessageVisibility)),
-			wire.Op("ChangeMessageVisibilityBatch", wire.In(where, (*Service).changeMessageVisibilityBatch)),
-			wire.Op("PurgeQueue", wire.In(where, (*Service).purgeQueue)),
-			wire.Op("ListQueues", wire.In(where, (*Service).listQueues)),
-			wire.Op("ListDeadLetterSourceQueues", wire.In(where, (*Service).listDeadLetterSourceQueues)),
-			wire.Op("TagQueue", wire.In(where, (*Service).tagQueue)),
-			wire.Op("UntagQueue", wire.In(where, (*Service).untagQueue)),
-			wire.Op("ListQueueTags", wire.In(where, (*Service).listQueueTags)),
-			wire.Op("AddPermission", wire.In(where, (*Service).addPermission)),
-			wire.Op("RemovePermission", wire.In(where, (*Service).removePermission)),
-			wire.Op("StartMessageMoveTask", wire.In(where, (*Service).startMessageMoveTask)),
-			wire.Op("CancelMessageMoveTask", wire.In(where, (*Service).cancelMessageMoveTask)),
-			wire.Op("ListMessageMoveTasks", wire.In(where, (*Service).listMessageMoveTasks)),
-		},
-	}
+func (s *Service) Wire() *wire.Service {
+	return Wire(func(*wire.Call) (*Service, error) { return s, nil })
 }
 
 // Reset deletes every queue, and forgets that they existed.
@@ -163,33 +128,6 @@ func (s *Service) sorted() []*Queue {
 	return all
 }
 
-// byURL returns the queue of a request, unless the caller may not call the action, and tells it that there was a
-// call. As on AWS the URL of another region is refused, and apart from the region only the URL's path counts. A bare
-// name is accepted as well, because some clients send it.
-func (s *Service) byURL(c *wire.Call, url string) (*Queue, *wire.Error) {
-	if url == "" {
-		return nil, missing("QueueUrl")
-	}
-	name := url
-	if slash := strings.LastIndexByte(url, '/'); slash >= 0 {
-		name = url[slash+1:]
-		at := wire.QueuePlace(url)
-		if at.Account != s.opts.Account {
-			return nil, noQueue()
-		}
-		if !s.opts.means(at.Region, name) {
-			s.opts.Missing(name)
-			return nil, wrongRegion(c, url)
-		}
-	}
-	q := s.byName(name)
-	if q == nil {
-		return nil, noQueue()
-	}
-	q.model.Touch()
-	return q, s.forbidden(c, q)
-}
-
 // byName returns the queue with a name that a call has, or nil.
 func (s *Service) byName(name string) *Queue {
 	s.mu.RLock()
@@ -199,18 +137,6 @@ func (s *Service) byName(name string) *Queue {
 		s.opts.Missing(name)
 	}
 	return q
-}
-
-// means reports whether a URL with a region and a queue's name is one of this region. A URL without a region is for
-// a queue at home, if there is such a queue; if there is none, somebody wrote it by hand, and it means this region.
-func (o *Options) means(region, name string) bool {
-	switch {
-	case o.SingleRegion, region == o.Region:
-		return true
-	case region != "":
-		return false
-	}
-	return o.Region == o.Home || o.AtHome == nil || !o.AtHome(name)
 }
 
 // byARN returns the queue with an ARN, or nil.
@@ -226,52 +152,4 @@ func (s *Service) byARN(arn string) *Queue {
 
 func (s *Service) arn(name string) string {
 	return wire.Place{Account: s.opts.Account, Region: s.opts.Region}.ARN("sqs", name)
-}
-
-// url returns a queue's URL as the caller reaches it. It names the region unless the host does or the region is Home.
-// The path has two parts in every case, because clients take the name and the account from them.
-func (s *Service) url(c *wire.Call, name string) string {
-	account, host := s.opts.Account, wire.HostRegion(c.BaseURL)
-	if host == "" {
-		host = s.opts.Home
-	}
-	if host != s.opts.Region && !s.opts.SingleRegion {
-		account += "." + s.opts.Region
-	}
-	return c.BaseURL + "/" + account + "/" + name
-}
-
-// newQueue returns a queue that is not registered yet.
-func (s *Service) newQueue(name string, set *settings) *Queue {
-	set.created, set.modified = s.opts.Clock.Now(), s.opts.Clock.Now()
-	set.dedupByGroup = set.dedupScope == "messageGroup"
-	return build(s, name, set, newJournal(s.opts))
-}
-
-// build returns a queue. journal may be nil.
-func build(s *Service, name string, set *settings, journal *queue.Journal) *Queue {
-	q := &Queue{name: name, arn: s.arn(name), fifo: isFIFO(name), tags: map[string]string{}, journal: journal}
-	q.settings.Store(set)
-	o := queue.Options{
-		ARN: q.arn, FIFO: q.fifo, Clock: s.opts.Clock, Random: s.opts.Random, Config: set.model(queue.Chaos{}),
-		DeadLetters: func() *queue.Queue { return s.deadLetters(q) }, Journal: journal,
-	}
-	if s.opts.Woken != nil {
-		o.Woken = func(*queue.Queue) { s.opts.Woken(q) }
-	}
-	q.model = queue.New(o)
-	return q
-}
-
-// deadLetters returns the queue for a queue's dead letters; nil while it does not exist.
-func (s *Service) deadLetters(q *Queue) *queue.Queue {
-	redrive := q.settings.Load().redrive
-	if redrive == nil {
-		return nil
-	}
-	target := s.byARN(redrive.target)
-	if target == nil || target == q {
-		return nil
-	}
-	return target.model
 }

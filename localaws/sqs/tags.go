@@ -1,7 +1,6 @@
 package sqs
 
 import (
-	"context"
 	"maps"
 	"strings"
 
@@ -56,11 +55,7 @@ type TagQueueInput struct {
 }
 
 // tagQueue adds tags, and replaces those with the same key; 50 are allowed in all (AWS's API reference, TagQueue).
-func (s *Service) tagQueue(_ context.Context, c *wire.Call, in *TagQueueInput) (*Empty, error) {
-	q, bad := s.byURL(c, in.QueueURL)
-	if bad != nil {
-		return nil, bad
-	}
+func tagQueue(_ call, q *Queue, in *TagQueueInput) (*Empty, error) {
 	if len(in.Tags) == 0 {
 		return nil, missing("Tags")
 	}
@@ -81,11 +76,7 @@ type UntagQueueInput struct {
 }
 
 // untagQueue removes tags; keys that the queue does not have are ignored (AWS's API reference, UntagQueue).
-func (s *Service) untagQueue(_ context.Context, c *wire.Call, in *UntagQueueInput) (*Empty, error) {
-	q, bad := s.byURL(c, in.QueueURL)
-	if bad != nil {
-		return nil, bad
-	}
+func untagQueue(c call, q *Queue, in *UntagQueueInput) (*Empty, error) {
 	switch {
 	case in.TagKeys == nil && c.Protocol == wire.JSON:
 		return nil, missing("TagKeys")
@@ -107,11 +98,7 @@ type ListQueueTagsOutput struct {
 }
 
 // listQueueTags omits the member Tags if the queue has none (recorded on AWS).
-func (s *Service) listQueueTags(_ context.Context, c *wire.Call, in *QueueInput) (*ListQueueTagsOutput, error) {
-	q, bad := s.byURL(c, in.QueueURL)
-	if bad != nil {
-		return nil, bad
-	}
+func listQueueTags(_ call, q *Queue, _ *QueueInput) (*ListQueueTagsOutput, error) {
 	out := &ListQueueTagsOutput{}
 	if tags := q.Tags(); len(tags) > 0 { // AWS omits Tags if the queue has none
 		out.Tags = tags
