@@ -1,4 +1,5 @@
-// Package s3 is Amazon S3 on this machine: its actions, one file each, over the model in package bucket.
+// Package s3 is Amazon S3 on this machine: its actions, in the file of their noun, over the model in
+// package bucket.
 //
 // Its nouns: a bucket holds objects by key. The given properties are what a client says about an object; they are kept
 // and shown. A condition decides whether an object is read or written. An upload is a multipart upload, which has parts

@@ -1,11 +1,15 @@
 package s3
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"time"
 
+	"github.com/godwitmq/godwit/localaws/rest"
 	"github.com/godwitmq/godwit/localaws/s3/bucket"
 )
 
@@ -59,4 +63,84 @@ func (s *Service) midnight() {
 		}
 	}
 	s.arm()
+}
+
+// PutBucketLifecycleConfigurationInput is the input of PutBucketLifecycleConfiguration.
+type PutBucketLifecycleConfigurationInput struct {
+	Bucket                             string          `rest:"bucket"`
+	LifecycleConfiguration             *LifecycleRules `rest:"payload,LifecycleConfiguration"`
+	TransitionDefaultMinimumObjectSize string          `rest:"header,x-amz-transition-default-minimum-object-size"`
+}
+
+// LifecycleStored is the output of PutBucketLifecycleConfiguration.
+type LifecycleStored struct {
+	TransitionDefaultMinimumObjectSize string `rest:"header,x-amz-transition-default-minimum-object-size"`
+}
+
+// What a client may say about the objects that are too small for a transition, the first by default.
+const (
+	minimumSize    = "all_storage_classes_128K"
+	minimumByClass = "varies_by_storage_class"
+)
+
+// putBucketLifecycleConfiguration replaces all rules. AWS applies them once a day, from the midnight (UTC) that follows
+// the time on; here exactly then (AWS's user guide, lifecycle expiration).
+func (s *Service) putBucketLifecycleConfiguration(
+	_ context.Context, c *rest.Call, in *PutBucketLifecycleConfigurationInput,
+) (*LifecycleStored, error) {
+	b, err := s.bucket(c, in.Bucket)
+	if err != nil {
+		return nil, err
+	}
+	smallest := cmp.Or(in.TransitionDefaultMinimumObjectSize, minimumSize)
+	if smallest != minimumSize && smallest != minimumByClass {
+		return nil, invalidRequest("Invalid TransitionDefaultMinimumObjectSize found: " + smallest)
+	}
+	rules, err := s.lifecycle(in.LifecycleConfiguration)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.configure(b, func(set *bucket.Settings) { set.Lifecycle, set.Smallest = rules, smallest }); err != nil {
+		return nil, err
+	}
+	if slices.ContainsFunc(rules, func(r bucket.Rule) bool { return r.Inert() }) {
+		s.inert(b, keptTransition)
+	}
+	s.arm()
+	return &LifecycleStored{smallest}, nil
+}
+
+// GetBucketLifecycleConfigurationOutput is the output of GetBucketLifecycleConfiguration.
+type GetBucketLifecycleConfigurationOutput struct {
+	TransitionDefaultMinimumObjectSize string `rest:"header,x-amz-transition-default-minimum-object-size"`
+	Rule                               []LifecycleRule
+}
+
+// getBucketLifecycleConfiguration is NoSuchLifecycleConfiguration where there are no rules. A header tells from which
+// size on objects change their class (AWS's API reference).
+func (s *Service) getBucketLifecycleConfiguration(
+	_ context.Context, c *rest.Call, in *BucketInput,
+) (*GetBucketLifecycleConfigurationOutput, error) {
+	b, err := s.bucket(c, in.Bucket)
+	if err != nil {
+		return nil, err
+	}
+	set := b.Settings()
+	if len(set.Lifecycle) == 0 {
+		return nil, rest.Refuse(404, "NoSuchLifecycleConfiguration", "The lifecycle configuration does not exist",
+			"BucketName", in.Bucket)
+	}
+	return &GetBucketLifecycleConfigurationOutput{set.Smallest, shownRules(set.Lifecycle)}, nil
+}
+
+// deleteBucketLifecycle ends all rules at once; AWS takes some time, in which rules may still act (AWS's API
+// reference).
+func (s *Service) deleteBucketLifecycle(_ context.Context, c *rest.Call, in *BucketInput) (*Done, error) {
+	b, err := s.bucket(c, in.Bucket)
+	if err != nil {
+		return nil, err
+	}
+	err = s.configure(b, func(set *bucket.Settings) { set.Lifecycle = nil })
+	s.arm()
+	return noContent(), err
 }

@@ -1,0 +1,301 @@
+package s3
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/godwitmq/godwit/localaws/rest"
+	"github.com/godwitmq/godwit/localaws/s3/bucket"
+	"github.com/godwitmq/godwit/localaws/wire"
+)
+
+// CreateBucketInput is the input of CreateBucket.
+type CreateBucketInput struct {
+	Bucket                    string                     `rest:"bucket"`
+	ACL                       string                     `rest:"header,x-amz-acl"`
+	ObjectOwnership           string                     `rest:"header,x-amz-object-ownership"`
+	CreateBucketConfiguration *CreateBucketConfiguration `rest:"payload,CreateBucketConfiguration"`
+}
+
+// CreateBucketConfiguration says where a bucket is, and how it is tagged.
+type CreateBucketConfiguration struct {
+	LocationConstraint string
+	Tags               []Tag `xml:"Tags>Tag"`
+}
+
+// CreateBucketOutput is the output of CreateBucket.
+type CreateBucketOutput struct {
+	BucketARN string `rest:"header,x-amz-bucket-arn"`
+	Location  string `rest:"header,Location"`
+}
+
+const (
+	firstRegion     = "us-east-1" // in which S3 began, and whose rules are older than those of others
+	oldEurope       = "EU"        // the location of a bucket of eu-west-1, as S3 first named it
+	oldEuropeRegion = "eu-west-1"
+)
+
+// createBucket succeeds for a bucket that the caller has already in us-east-1, and is BucketAlreadyOwnedByYou elsewhere
+// (AWS's API reference). The location EU is eu-west-1, and is shown as EU (recorded on AWS, 2026-02:
+// TestRecordedS3Locations).
+func (s *Service) createBucket(_ context.Context, c *rest.Call, in *CreateBucketInput) (*CreateBucketOutput, error) {
+	if err := checkSignedRegion(c); err != nil {
+		return nil, err
+	}
+	conf := in.CreateBucketConfiguration
+	if conf == nil {
+		conf = &CreateBucketConfiguration{}
+	}
+	region, err := s.regionFor(c, conf.LocationConstraint)
+	if err != nil {
+		return nil, err
+	}
+	tags, err := checkTags(conf.Tags, newBucketTags)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkNewACL(in.ACL, in.ObjectOwnership); err != nil {
+		return nil, err
+	}
+	set := &bucket.Settings{Tags: tags, Ownership: in.ObjectOwnership, ACL: in.ACL}
+	if conf.LocationConstraint == oldEurope {
+		set.Location = oldEurope
+	}
+	strict := region != firstRegion || c.Region != "" && c.Region != firstRegion || len(tags) > 0
+	b, err := s.create(c.Account, in.Bucket, region, set, strict)
+	if err != nil {
+		return nil, err
+	}
+	out := &CreateBucketOutput{Location: "/" + in.Bucket, BucketARN: b.ARN()}
+	if region != firstRegion {
+		out.Location = "http://" + in.Bucket + ".s3.amazonaws.com/"
+	}
+	return out, nil
+}
+
+// regionFor returns the region of a new bucket. From the first region, a bucket is created in any other, elsewhere only
+// in the region of the request. A request that is not signed works where the constraint says.
+func (s *Service) regionFor(c *rest.Call, constraint string) (string, error) {
+	at, signed := c.Region, c.Region != ""
+	if !signed {
+		at = s.opts.Region
+	}
+	named := constraint
+	if constraint == oldEurope {
+		named = oldEuropeRegion
+	}
+	switch {
+	case constraint == "" && (at == firstRegion || !signed):
+		return at, nil
+	case constraint == "":
+		return "", illegalLocation("unspecified")
+	case at != firstRegion && signed && named != at:
+		return "", illegalLocation(constraint)
+	case constraint == firstRegion || !s.knownRegion(named, at):
+		return "", rest.Refuse(400, "InvalidLocationConstraint", "The specified location-constraint is not valid",
+			"LocationConstraint", constraint)
+	}
+	return named, nil
+}
+
+func illegalLocation(what string) error {
+	return rest.Refuse(400, "IllegalLocationConstraintException", "The "+what+" location constraint is incompatible "+
+		"for the region specific endpoint this request was sent to.")
+}
+
+// create creates a bucket with these settings, and otherwise with AWS's defaults. strict says that it is an error that
+// the bucket exists.
+func (s *Service) create(account, name, region string, set *bucket.Settings, strict bool) (*bucket.Bucket, error) {
+	if !validBucketName(name) {
+		return nil, invalidBucketName(name)
+	}
+	if set.Ownership == "" {
+		set.Ownership = ownerEnforced
+	}
+	if err := checkOwnership(set.Ownership); err != nil {
+		return nil, err
+	}
+	set.PublicAccess = &bucket.PublicAccess{
+		BlockPublicAcls: true, IgnorePublicAcls: true, BlockPublicPolicy: true, RestrictPublicBuckets: true,
+	}
+	b, err := s.store.Create(account, name, region, s.now(), set)
+	switch {
+	case !errors.Is(err, bucket.ErrExists):
+		return b, err
+	case b.Account() != account:
+		return nil, rest.Refuse(409, "BucketAlreadyExists", "The requested bucket name is not available. The bucket "+
+			"namespace is shared by all users of the system. Please select a different name and try again.",
+			"BucketName", name)
+	case b.Region() == region && !strict:
+		return b, nil // the first region answers so
+	}
+	return nil, rest.Refuse(409, "BucketAlreadyOwnedByYou", "Your previous request to create the named bucket succeeded "+
+		"and you already own it.", "BucketName", name)
+}
+
+// regions are those in which S3 is (AWS General Reference, Amazon S3 endpoints and quotas). Only another region than
+// that of the request has to be one of them, so that a server may have a region of any name.
+var regions = []string{
+	"af-south-1", "ap-east-1", "ap-east-2", "ap-northeast-1", "ap-northeast-2", "ap-northeast-3", "ap-south-1",
+	"ap-south-2", "ap-southeast-1", "ap-southeast-2", "ap-southeast-3", "ap-southeast-4", "ap-southeast-5",
+	"ap-southeast-6", "ap-southeast-7", "ca-central-1", "ca-west-1", "cn-north-1", "cn-northwest-1", "eu-central-1",
+	"eu-central-2", "eu-north-1", "eu-south-1", "eu-south-2", "eu-west-1", "eu-west-2", "eu-west-3", "il-central-1",
+	"me-central-1", "me-south-1", "mx-central-1", "sa-east-1", "us-east-1", "us-east-2", "us-gov-east-1",
+	"us-gov-west-1", "us-west-1", "us-west-2",
+}
+
+// knownRegion reports whether a client of the region at may name another region.
+func (s *Service) knownRegion(name, at string) bool {
+	return slices.Contains(regions, name) || wire.IsRegion(name) && (name == at || name == s.opts.Region)
+}
+
+// deleteBucket refuses a bucket with objects (BucketNotEmpty). The name is then free for every account, on AWS after a
+// while (AWS's user guide, deleting a bucket).
+func (s *Service) deleteBucket(_ context.Context, c *rest.Call, in *BucketInput) (*Done, error) {
+	b, err := s.bucket(c, in.Bucket)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.store.Delete(in.Bucket); errors.Is(err, bucket.ErrNotEmpty) {
+		return nil, rest.Refuse(409, "BucketNotEmpty", "The bucket you tried to delete is not empty", "BucketName",
+			in.Bucket)
+	} else if err != nil {
+		return nil, modelError(err, b, "", "", bucket.Condition{})
+	}
+	return noContent(), nil
+}
+
+// HeadBucketOutput is the output of HeadBucket.
+type HeadBucketOutput struct {
+	BucketARN        string `rest:"header,x-amz-bucket-arn"`
+	BucketRegion     string `rest:"header,x-amz-bucket-region"`
+	AccessPointAlias string `rest:"header,x-amz-access-point-alias"`
+	ContentType      string `rest:"header,Content-Type"`
+}
+
+// headBucket has no body, so that an error is only a status: 400, 403 or 404 (AWS's API reference). Region and ARN are
+// in headers (recorded on AWS, 2026-02).
+func (s *Service) headBucket(_ context.Context, c *rest.Call, in *BucketInput) (*HeadBucketOutput, error) {
+	b, err := s.bucket(c, in.Bucket)
+	if err != nil {
+		return nil, err
+	}
+	return &HeadBucketOutput{
+		BucketARN: b.ARN(), BucketRegion: b.Region(), AccessPointAlias: "false", ContentType: "application/xml",
+	}, nil
+}
+
+// ListBucketsInput is the input of ListBuckets.
+type ListBucketsInput struct {
+	BucketRegion      string `rest:"query,bucket-region"`
+	ContinuationToken string `rest:"query,continuation-token"`
+	MaxBuckets        *int   `rest:"query,max-buckets"`
+	Prefix            string `rest:"query,prefix"`
+}
+
+// ListBucketsOutput is the output of ListBuckets.
+type ListBucketsOutput struct {
+	Buckets           []ListedBucket `xml:"Buckets>Bucket"`
+	Owner             *Owner
+	ContinuationToken *string
+	Prefix            *string
+}
+
+// ListedBucket is a bucket in the list of buckets.
+type ListedBucket struct {
+	Name         string
+	CreationDate time.Time
+	BucketRegion string
+	BucketARN    string `xml:"BucketArn"`
+}
+
+const maxBuckets = 10_000 // S3: buckets of a page, and in an account
+
+// listBuckets lists the buckets of all regions, wherever the request is signed for, unless bucket-region selects (AWS's
+// API reference, ListBuckets).
+func (s *Service) listBuckets(_ context.Context, c *rest.Call, in *ListBucketsInput) (*ListBucketsOutput, error) {
+	if err := checkSignedRegion(c); err != nil {
+		return nil, err
+	}
+	limit := maxBuckets
+	if in.MaxBuckets != nil {
+		if limit = *in.MaxBuckets; limit < 1 || limit > maxBuckets {
+			return nil, rest.InvalidArgument("Argument max-buckets must be an integer between 1 and 10000", "max-buckets",
+				itoa(limit))
+		}
+	}
+	if in.BucketRegion != "" && !s.knownRegion(in.BucketRegion, c.Region) {
+		return nil, rest.Refuse(400, "InvalidArgument", "Argument value "+in.BucketRegion+" is not a valid AWS Region",
+			"ArgumentName", "bucket-region")
+	}
+	after, err := readToken(in.ContinuationToken)
+	if err != nil {
+		return nil, err
+	}
+	out := &ListBucketsOutput{Buckets: []ListedBucket{}, Owner: owner(c.Account)}
+	if in.Prefix != "" {
+		out.Prefix = &in.Prefix
+	}
+	for _, b := range s.store.Buckets() {
+		if b.Account() != c.Account || b.Name() <= after || !strings.HasPrefix(b.Name(), in.Prefix) ||
+			in.BucketRegion != "" && in.BucketRegion != b.Region() {
+			continue
+		}
+		if len(out.Buckets) == limit {
+			token := writeToken(out.Buckets[limit-1].Name)
+			out.ContinuationToken = &token
+			break
+		}
+		out.Buckets = append(out.Buckets, ListedBucket{b.Name(), b.Created(), b.Region(), b.ARN()})
+	}
+	return out, nil
+}
+
+// tokenMark begins a token, so that another text is not taken for one.
+const tokenMark = "1:"
+
+func writeToken(last string) string {
+	return base64.URLEncoding.EncodeToString([]byte(tokenMark + last))
+}
+
+func readToken(token string) (string, error) {
+	if token == "" {
+		return "", nil
+	}
+	text, err := base64.URLEncoding.DecodeString(token)
+	last, ok := strings.CutPrefix(string(text), tokenMark)
+	if err != nil || !ok {
+		return "", badToken()
+	}
+	return last, nil
+}
+
+func badToken() error {
+	return rest.Refuse(400, "InvalidArgument", "The continuation token provided is incorrect",
+		"ArgumentName", "continuation-token")
+}
+
+// GetBucketLocationOutput is the output of GetBucketLocation. The first region is written as nothing.
+type GetBucketLocationOutput struct {
+	Location string `xml:",chardata"`
+}
+
+// getBucketLocation may be called in any region: clients call it to find the bucket's. us-east-1 is written as nothing,
+// and a bucket that was created in EU has EU (recorded on AWS, 2026-02: TestRecordedS3Locations).
+func (s *Service) getBucketLocation(
+	_ context.Context, c *rest.Call, in *BucketInput,
+) (*GetBucketLocationOutput, error) {
+	b, err := s.anyRegion(c, in.Bucket)
+	if err != nil {
+		return nil, err
+	}
+	out := &GetBucketLocationOutput{Location: b.Settings().Location}
+	if out.Location == "" && b.Region() != firstRegion {
+		out.Location = b.Region()
+	}
+	return out, nil
+}
