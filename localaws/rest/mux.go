@@ -117,6 +117,7 @@ func (m *Mux) read(a *answer, r *http.Request) (*Call, *Action, any, error) {
 		}
 	}
 	c := m.newCall(a, r, action, ScopeOf(r, query))
+	c.Bucket, c.Key = bucket, key
 	if name := action.unknownHeader(r.Header); name != "" {
 		return nil, nil, nil, notImplemented(name)
 	}

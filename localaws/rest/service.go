@@ -68,6 +68,8 @@ type Action struct {
 // Call is what an action knows about its request besides its input.
 type Call struct {
 	*wire.Call
+	Bucket string // in the path or the host; "": none
+	Key    string // in the path; "": none
 	Body   *Body  // the request's body, for actions that receive it themselves
 	Region string // the region that the request is signed for; "": it is not signed
 	Owner  string // the account that the bucket must belong to; "": any

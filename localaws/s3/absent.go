@@ -1,9 +1,8 @@
 package s3
 
 import (
-	"context"
-
 	"github.com/godwitmq/godwit/localaws/rest"
+	"github.com/godwitmq/godwit/localaws/s3/bucket"
 )
 
 // ObjectInput is the input of reads about an object that need nothing else.
@@ -44,35 +43,35 @@ type NoneListed struct {
 }
 
 // absent returns the reads of parts of S3 that are not built. They answer as for a bucket that does not use them.
-func (s *Service) absent() []rest.Action {
-	get := func(what string) rest.Route { return on("GET", rest.Bucket, what) }
+func absent(s *Service) []rest.Action {
+	get := func(what string) rest.Route { return at("GET", rest.Bucket, what) }
 	return []rest.Action{
-		rest.Op("GetBucketAbac", get("abac"), s.getBucketABAC).Document("AbacStatus"),
-		rest.Op("GetBucketAccelerateConfiguration", get("accelerate"), s.nothing).Document("AccelerateConfiguration"),
-		rest.Op("GetBucketAcl", get("acl"), s.getBucketACL).Document("AccessControlPolicy"),
-		rest.Op("GetBucketMetadataConfiguration", get("metadataConfiguration"), s.missing(noMetadata,
+		onBucket(s, "GetBucketAbac", get("abac"), getBucketABAC).Document("AbacStatus"),
+		onBucket(s, "GetBucketAccelerateConfiguration", get("accelerate"), nothing).Document("AccelerateConfiguration"),
+		onBucket(s, "GetBucketAcl", get("acl"), getBucketACL).Document("AccessControlPolicy"),
+		onBucket(s, "GetBucketMetadataConfiguration", get("metadataConfiguration"), missing(noMetadata,
 			"The metadata configuration was not found")),
-		rest.Op("GetBucketMetadataTableConfiguration", get("metadataTable"), s.missing(noMetadata,
+		onBucket(s, "GetBucketMetadataTableConfiguration", get("metadataTable"), missing(noMetadata,
 			"The metadata configuration was not found")),
-		rest.Op("GetBucketPolicyStatus", get("policyStatus"), s.getBucketPolicyStatus).Document("PolicyStatus"),
-		rest.Op("GetBucketReplication", get("replication"), s.missing("ReplicationConfigurationNotFoundError",
+		onBucket(s, "GetBucketPolicyStatus", get("policyStatus"), getBucketPolicyStatus).Document("PolicyStatus"),
+		onBucket(s, "GetBucketReplication", get("replication"), missing("ReplicationConfigurationNotFoundError",
 			"The replication configuration was not found")),
-		rest.Op("GetBucketRequestPayment", get("requestPayment"), s.getBucketRequestPayment).
+		onBucket(s, "GetBucketRequestPayment", get("requestPayment"), getBucketRequestPayment).
 			Document("RequestPaymentConfiguration"),
-		rest.Op("GetBucketVersioning", get("versioning"), s.nothing).Document("VersioningConfiguration"),
-		rest.Op("GetObjectAcl", on("GET", rest.Object, "acl"), s.getObjectACL).Document("AccessControlPolicy"),
-		rest.Op("GetObjectLegalHold", on("GET", rest.Object, "legal-hold"), s.unlocked),
-		rest.Op("GetObjectLockConfiguration", get("object-lock"), s.missing("ObjectLockConfigurationNotFoundError",
+		onBucket(s, "GetBucketVersioning", get("versioning"), nothing).Document("VersioningConfiguration"),
+		onBucket(s, "GetObjectAcl", at("GET", rest.Object, "acl"), getObjectACL).Document("AccessControlPolicy"),
+		onBucket(s, "GetObjectLegalHold", at("GET", rest.Object, "legal-hold"), unlocked),
+		onBucket(s, "GetObjectLockConfiguration", get("object-lock"), missing("ObjectLockConfigurationNotFoundError",
 			"Object Lock configuration does not exist for this bucket")),
-		rest.Op("GetObjectRetention", on("GET", rest.Object, "retention"), s.unlocked),
-		rest.Op("ListBucketAnalyticsConfigurations", get("analytics"), s.none("analytics")).
+		onBucket(s, "GetObjectRetention", at("GET", rest.Object, "retention"), unlocked),
+		onBucket(s, "ListBucketAnalyticsConfigurations", get("analytics"), none("analytics")).
 			Document("ListBucketAnalyticsConfigurationsResult"),
-		rest.Op("ListBucketIntelligentTieringConfigurations", get("intelligent-tiering"),
-			s.none("intelligent-tiering")).
+		onBucket(s, "ListBucketIntelligentTieringConfigurations", get("intelligent-tiering"),
+			none("intelligent-tiering")).
 			Document("ListBucketIntelligentTieringConfigurationsOutput"),
-		rest.Op("ListBucketInventoryConfigurations", get("inventory"), s.none("inventory")).
+		onBucket(s, "ListBucketInventoryConfigurations", get("inventory"), none("inventory")).
 			Document("ListInventoryConfigurationsResult"),
-		rest.Op("ListBucketMetricsConfigurations", get("metrics"), s.none("metrics")).
+		onBucket(s, "ListBucketMetricsConfigurations", get("metrics"), none("metrics")).
 			Document("ListMetricsConfigurationsResult"),
 	}
 }
@@ -97,27 +96,16 @@ func unbuilt() map[string]string {
 	}
 }
 
-func (s *Service) nothing(_ context.Context, c *rest.Call, in *BucketInput) (*Nothing, error) {
-	_, err := s.bucket(c, in.Bucket)
-	return &Nothing{}, err
-}
+func nothing(call, *bucket.Bucket, *BucketInput) (*Nothing, error) { return &Nothing{}, nil }
 
 // missing returns a read that finds nothing.
-func (s *Service) missing(code, text string) func(context.Context, *rest.Call, *BucketInput) (*Nothing, error) {
-	return func(_ context.Context, c *rest.Call, in *BucketInput) (*Nothing, error) {
-		if _, err := s.bucket(c, in.Bucket); err != nil {
-			return nil, err
-		}
-		return nil, rest.Refuse(404, code, text, "BucketName", in.Bucket)
-	}
+func missing(code, text string) func(call, *bucket.Bucket, *BucketInput) (*Nothing, error) {
+	return func(_ call, b *bucket.Bucket, _ *BucketInput) (*Nothing, error) { return nil, notFound(b, code, text) }
 }
 
 // none returns a list of configurations that has none, and so does not find one by its id.
-func (s *Service) none(what string) func(context.Context, *rest.Call, *ListInput) (*NoneListed, error) {
-	return func(_ context.Context, c *rest.Call, in *ListInput) (*NoneListed, error) {
-		if _, err := s.bucket(c, in.Bucket); err != nil {
-			return nil, err
-		}
+func none(what string) func(call, *bucket.Bucket, *ListInput) (*NoneListed, error) {
+	return func(_ call, _ *bucket.Bucket, in *ListInput) (*NoneListed, error) {
 		if in.ID != "" {
 			return nil, rest.Refuse(404, "NoSuchConfiguration", "The specified configuration does not exist.",
 				"Kind", what)
@@ -126,40 +114,26 @@ func (s *Service) none(what string) func(context.Context, *rest.Call, *ListInput
 	}
 }
 
-func (s *Service) getBucketRequestPayment(_ context.Context, c *rest.Call, in *BucketInput) (*PayerOutput, error) {
-	_, err := s.bucket(c, in.Bucket)
-	return &PayerOutput{"BucketOwner"}, err
+func getBucketRequestPayment(call, *bucket.Bucket, *BucketInput) (*PayerOutput, error) {
+	return &PayerOutput{"BucketOwner"}, nil
 }
 
-func (s *Service) getBucketABAC(_ context.Context, c *rest.Call, in *BucketInput) (*AbacOutput, error) {
-	_, err := s.bucket(c, in.Bucket)
-	return &AbacOutput{"Disabled"}, err
+func getBucketABAC(call, *bucket.Bucket, *BucketInput) (*AbacOutput, error) {
+	return &AbacOutput{"Disabled"}, nil
 }
 
-func (s *Service) getBucketPolicyStatus(_ context.Context, c *rest.Call, in *BucketInput) (*PolicyStatusOutput, error) {
-	b, err := s.bucket(c, in.Bucket)
-	if err != nil {
-		return nil, err
-	}
+func getBucketPolicyStatus(_ call, b *bucket.Bucket, in *BucketInput) (*PolicyStatusOutput, error) {
 	if b.Settings().Policy == "" {
-		return nil, rest.Refuse(404, "NoSuchBucketPolicy", "The bucket policy does not exist", "BucketName", in.Bucket)
+		return nil, notFound(b, "NoSuchBucketPolicy", "The bucket policy does not exist")
 	}
 	return &PolicyStatusOutput{}, nil
 }
 
-func (s *Service) getBucketACL(_ context.Context, c *rest.Call, in *BucketInput) (*ACLOutput, error) {
-	b, err := s.bucket(c, in.Bucket)
-	if err != nil {
-		return nil, err
-	}
+func getBucketACL(_ call, b *bucket.Bucket, _ *BucketInput) (*ACLOutput, error) {
 	return shownACL(b, b.Settings().ACL), nil
 }
 
-func (s *Service) getObjectACL(_ context.Context, c *rest.Call, in *ObjectInput) (*ACLOutput, error) {
-	b, err := s.bucket(c, in.Bucket)
-	if err != nil {
-		return nil, err
-	}
+func getObjectACL(_ call, b *bucket.Bucket, in *ObjectInput) (*ACLOutput, error) {
 	o, err := object(b, in.Key, in.VersionID)
 	if err != nil {
 		return nil, err
@@ -167,11 +141,7 @@ func (s *Service) getObjectACL(_ context.Context, c *rest.Call, in *ObjectInput)
 	return shownACL(b, o.ACL), nil
 }
 
-func (s *Service) unlocked(_ context.Context, c *rest.Call, in *ObjectInput) (*Nothing, error) {
-	b, err := s.bucket(c, in.Bucket)
-	if err != nil {
-		return nil, err
-	}
+func unlocked(_ call, b *bucket.Bucket, in *ObjectInput) (*Nothing, error) {
 	if _, err := object(b, in.Key, in.VersionID); err != nil {
 		return nil, err
 	}

@@ -1,7 +1,6 @@
 package s3
 
 import (
-	"context"
 	"strings"
 
 	"github.com/godwitmq/godwit/localaws/rest"
@@ -101,11 +100,8 @@ type PutBucketACLInput struct {
 
 // putBucketACL takes canned lists only. While the ownership is BucketOwnerEnforced, as in new buckets, all but private
 // and bucket-owner-full-control are AccessControlListNotSupported (AWS's user guide, controlling ownership of objects).
-func (s *Service) putBucketACL(_ context.Context, c *rest.Call, in *PutBucketACLInput) (*Done, error) {
-	b, err := s.bucket(c, in.Bucket)
+func putBucketACL(c call, b *bucket.Bucket, in *PutBucketACLInput) (*Done, error) {
 	switch {
-	case err != nil:
-		return nil, err
 	case in.AccessControlPolicy != "":
 		return nil, notImplemented("AccessControlPolicy of an access control list, other than a canned one,")
 	case in.ACL == "":
@@ -116,9 +112,9 @@ func (s *Service) putBucketACL(_ context.Context, c *rest.Call, in *PutBucketACL
 		return nil, err
 	}
 	if in.ACL == privateACL {
-		return done(), s.configure(b, func(set *bucket.Settings) { set.ACL = "" })
+		return done(), configure(b, func(set *bucket.Settings) { set.ACL = "" })
 	}
-	return done(), s.keep(b, keptACL, func(set *bucket.Settings) { set.ACL = in.ACL })
+	return done(), c.keep(b, keptACL, func(set *bucket.Settings) { set.ACL = in.ACL })
 }
 
 // PutBucketOwnershipControlsInput is the input of PutBucketOwnershipControls.
@@ -150,13 +146,7 @@ func checkOwnership(kind string) error {
 
 // putBucketOwnershipControls takes exactly one rule, and refuses BucketOwnerEnforced while a list grants something to
 // others: InvalidBucketAclWithObjectOwnership (AWS's user guide, controlling ownership of objects).
-func (s *Service) putBucketOwnershipControls(
-	_ context.Context, c *rest.Call, in *PutBucketOwnershipControlsInput,
-) (*Done, error) {
-	b, err := s.bucket(c, in.Bucket)
-	if err != nil {
-		return nil, err
-	}
+func putBucketOwnershipControls(_ call, b *bucket.Bucket, in *PutBucketOwnershipControlsInput) (*Done, error) {
 	if in.OwnershipControls == nil || len(in.OwnershipControls.Rule) != 1 ||
 		checkOwnership(in.OwnershipControls.Rule[0].ObjectOwnership) != nil {
 		return nil, rest.MalformedXML()
@@ -166,7 +156,7 @@ func (s *Service) putBucketOwnershipControls(
 		return nil, rest.Refuse(400, "InvalidBucketAclWithObjectOwnership",
 			"Bucket cannot have ACLs set with ObjectOwnership's BucketOwnerEnforced setting")
 	}
-	return done(), s.configure(b, func(set *bucket.Settings) { set.Ownership = kind })
+	return done(), configure(b, func(set *bucket.Settings) { set.Ownership = kind })
 }
 
 // GetBucketOwnershipControlsOutput is the output of GetBucketOwnershipControls.
@@ -176,29 +166,18 @@ type GetBucketOwnershipControlsOutput struct {
 
 // getBucketOwnershipControls is OwnershipControlsNotFoundError where they were deleted; a new bucket has
 // BucketOwnerEnforced (AWS's user guide, since April 2023).
-func (s *Service) getBucketOwnershipControls(
-	_ context.Context, c *rest.Call, in *BucketInput,
-) (*GetBucketOwnershipControlsOutput, error) {
-	b, err := s.bucket(c, in.Bucket)
-	if err != nil {
-		return nil, err
-	}
+func getBucketOwnershipControls(_ call, b *bucket.Bucket, in *BucketInput) (*GetBucketOwnershipControlsOutput, error) {
 	kind := b.Settings().Ownership
 	if kind == "" {
-		return nil, rest.Refuse(404, "OwnershipControlsNotFoundError", "The bucket ownership controls were not found",
-			"BucketName", in.Bucket)
+		return nil, notFound(b, "OwnershipControlsNotFoundError", "The bucket ownership controls were not found")
 	}
 	return &GetBucketOwnershipControlsOutput{[]OwnershipRule{{kind}}}, nil
 }
 
 // deleteBucketOwnershipControls leaves no controls, and not BucketOwnerEnforced, which new buckets have: reading them
 // is then OwnershipControlsNotFoundError.
-func (s *Service) deleteBucketOwnershipControls(_ context.Context, c *rest.Call, in *BucketInput) (*Done, error) {
-	b, err := s.bucket(c, in.Bucket)
-	if err != nil {
-		return nil, err
-	}
-	return noContent(), s.configure(b, func(set *bucket.Settings) { set.Ownership = "" })
+func deleteBucketOwnershipControls(_ call, b *bucket.Bucket, _ *BucketInput) (*Done, error) {
+	return noContent(), configure(b, func(set *bucket.Settings) { set.Ownership = "" })
 }
 
 // PutPublicAccessBlockInput is the input of PutPublicAccessBlock.
@@ -216,16 +195,12 @@ type PublicAccess struct {
 }
 
 // putPublicAccessBlock replaces all four settings: one that is not named is off.
-func (s *Service) putPublicAccessBlock(_ context.Context, c *rest.Call, in *PutPublicAccessBlockInput) (*Done, error) {
-	b, err := s.bucket(c, in.Bucket)
-	if err != nil {
-		return nil, err
-	}
+func putPublicAccessBlock(_ call, b *bucket.Bucket, in *PutPublicAccessBlockInput) (*Done, error) {
 	if in.PublicAccessBlockConfiguration == nil {
 		return nil, rest.MalformedXML()
 	}
 	block := bucket.PublicAccess(*in.PublicAccessBlockConfiguration)
-	return done(), s.configure(b, func(set *bucket.Settings) { set.PublicAccess = &block })
+	return done(), configure(b, func(set *bucket.Settings) { set.PublicAccess = &block })
 }
 
 // GetPublicAccessBlockOutput is the output of GetPublicAccessBlock.
@@ -235,27 +210,17 @@ type GetPublicAccessBlockOutput struct {
 
 // getPublicAccessBlock is NoSuchPublicAccessBlockConfiguration where it was deleted; a new bucket has everything
 // blocked.
-func (s *Service) getPublicAccessBlock(
-	_ context.Context, c *rest.Call, in *BucketInput,
-) (*GetPublicAccessBlockOutput, error) {
-	b, err := s.bucket(c, in.Bucket)
-	if err != nil {
-		return nil, err
-	}
+func getPublicAccessBlock(_ call, b *bucket.Bucket, in *BucketInput) (*GetPublicAccessBlockOutput, error) {
 	block := b.Settings().PublicAccess
 	if block == nil {
-		return nil, rest.Refuse(404, "NoSuchPublicAccessBlockConfiguration",
-			"The public access block configuration was not found", "BucketName", in.Bucket)
+		return nil, notFound(b, "NoSuchPublicAccessBlockConfiguration",
+			"The public access block configuration was not found")
 	}
 	return &GetPublicAccessBlockOutput{PublicAccess(*block)}, nil
 }
 
 // deletePublicAccessBlock leaves nothing blocked, whereas a new bucket has everything blocked (AWS's user guide, since
 // April 2023).
-func (s *Service) deletePublicAccessBlock(_ context.Context, c *rest.Call, in *BucketInput) (*Done, error) {
-	b, err := s.bucket(c, in.Bucket)
-	if err != nil {
-		return nil, err
-	}
-	return noContent(), s.configure(b, func(set *bucket.Settings) { set.PublicAccess = nil })
+func deletePublicAccessBlock(_ call, b *bucket.Bucket, _ *BucketInput) (*Done, error) {
+	return noContent(), configure(b, func(set *bucket.Settings) { set.PublicAccess = nil })
 }

@@ -1,7 +1,6 @@
 package s3
 
 import (
-	"context"
 	"slices"
 	"strings"
 	"time"
@@ -12,15 +11,13 @@ import (
 
 // GetObjectAttributesInput is the input of GetObjectAttributes.
 type GetObjectAttributesInput struct {
-	Bucket               string `rest:"bucket"`
-	Key                  string `rest:"key"`
-	MaxParts             *int   `rest:"header,x-amz-max-parts"`
-	ObjectAttributes     string `rest:"header,x-amz-object-attributes"`
-	PartNumberMarker     *int   `rest:"header,x-amz-part-number-marker"`
-	SSECustomerAlgorithm string `rest:"header,x-amz-server-side-encryption-customer-algorithm"`
-	SSECustomerKey       string `rest:"header,x-amz-server-side-encryption-customer-key"`
-	SSECustomerKeyMD5    string `rest:"header,x-amz-server-side-encryption-customer-key-MD5"`
-	VersionID            string `rest:"query,versionId"`
+	Bucket           string `rest:"bucket"`
+	Key              string `rest:"key"`
+	MaxParts         *int   `rest:"header,x-amz-max-parts"`
+	ObjectAttributes string `rest:"header,x-amz-object-attributes"`
+	PartNumberMarker *int   `rest:"header,x-amz-part-number-marker"`
+	CustomerKey
+	VersionID string `rest:"query,versionId"`
 }
 
 // GetObjectAttributesOutput is the output of GetObjectAttributes. Attributes that were not asked for are nil.
@@ -59,12 +56,7 @@ type AttributePart struct {
 
 // getObjectAttributes shows the ETag without quotes, and a checksum of parts without their number, unlike all other
 // actions. Parts are listed only if they have checksums of their own (AWS's API reference, GetObjectAttributes).
-func (s *Service) getObjectAttributes(_ context.Context, c *rest.Call, in *GetObjectAttributesInput,
-) (*GetObjectAttributesOutput, error) {
-	b, err := s.bucket(c, in.Bucket)
-	if err != nil {
-		return nil, err
-	}
+func getObjectAttributes(_ call, b *bucket.Bucket, in *GetObjectAttributesInput) (*GetObjectAttributesOutput, error) {
 	wanted, err := in.wanted()
 	if err != nil {
 		return nil, err
@@ -73,8 +65,7 @@ func (s *Service) getObjectAttributes(_ context.Context, c *rest.Call, in *GetOb
 	if err != nil {
 		return nil, err
 	}
-	key := CustomerKey{in.SSECustomerAlgorithm, in.SSECustomerKey, in.SSECustomerKeyMD5}
-	if err := key.opens(o); err != nil {
+	if err := in.opens(o); err != nil {
 		return nil, err
 	}
 	out := &GetObjectAttributesOutput{LastModified: o.Modified}

@@ -1,7 +1,6 @@
 package s3
 
 import (
-	"context"
 	"encoding/base64"
 	"errors"
 	"slices"
@@ -42,15 +41,15 @@ const (
 // createBucket succeeds for a bucket that the caller has already in us-east-1, and is BucketAlreadyOwnedByYou elsewhere
 // (AWS's API reference). The location EU is eu-west-1, and is shown as EU (recorded on AWS, 2026-02:
 // TestRecordedS3Locations).
-func (s *Service) createBucket(_ context.Context, c *rest.Call, in *CreateBucketInput) (*CreateBucketOutput, error) {
-	if err := checkSignedRegion(c); err != nil {
+func createBucket(c call, in *CreateBucketInput) (*CreateBucketOutput, error) {
+	if err := checkSignedRegion(c.Region); err != nil {
 		return nil, err
 	}
 	conf := in.CreateBucketConfiguration
 	if conf == nil {
 		conf = &CreateBucketConfiguration{}
 	}
-	region, err := s.regionFor(c, conf.LocationConstraint)
+	region, err := regionFor(c, conf.LocationConstraint)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +65,7 @@ func (s *Service) createBucket(_ context.Context, c *rest.Call, in *CreateBucket
 		set.Location = oldEurope
 	}
 	strict := region != firstRegion || c.Region != "" && c.Region != firstRegion || len(tags) > 0
-	b, err := s.create(c.Account, in.Bucket, region, set, strict)
+	b, err := create(c.at, c.Account, in.Bucket, region, set, strict)
 	if err != nil {
 		return nil, err
 	}
@@ -79,10 +78,10 @@ func (s *Service) createBucket(_ context.Context, c *rest.Call, in *CreateBucket
 
 // regionFor returns the region of a new bucket. From the first region, a bucket is created in any other, elsewhere only
 // in the region of the request. A request that is not signed works where the constraint says.
-func (s *Service) regionFor(c *rest.Call, constraint string) (string, error) {
+func regionFor(c call, constraint string) (string, error) {
 	at, signed := c.Region, c.Region != ""
 	if !signed {
-		at = s.opts.Region
+		at = c.at.opts.Region
 	}
 	named := constraint
 	if constraint == oldEurope {
@@ -95,7 +94,7 @@ func (s *Service) regionFor(c *rest.Call, constraint string) (string, error) {
 		return "", illegalLocation("unspecified")
 	case at != firstRegion && signed && named != at:
 		return "", illegalLocation(constraint)
-	case constraint == firstRegion || !s.knownRegion(named, at):
+	case constraint == firstRegion || !knownRegion(c.at, named, at):
 		return "", rest.Refuse(400, "InvalidLocationConstraint", "The specified location-constraint is not valid",
 			"LocationConstraint", constraint)
 	}
@@ -109,7 +108,7 @@ func illegalLocation(what string) error {
 
 // create creates a bucket with these settings, and otherwise with AWS's defaults. strict says that it is an error that
 // the bucket exists.
-func (s *Service) create(account, name, region string, set *bucket.Settings, strict bool) (*bucket.Bucket, error) {
+func create(s *Service, account, name, region string, set *bucket.Settings, strict bool) (*bucket.Bucket, error) {
 	if !validBucketName(name) {
 		return nil, invalidBucketName(name)
 	}
@@ -149,18 +148,14 @@ var regions = []string{
 }
 
 // knownRegion reports whether a client of the region at may name another region.
-func (s *Service) knownRegion(name, at string) bool {
+func knownRegion(s *Service, name, at string) bool {
 	return slices.Contains(regions, name) || wire.IsRegion(name) && (name == at || name == s.opts.Region)
 }
 
 // deleteBucket refuses a bucket with objects (BucketNotEmpty). The name is then free for every account, on AWS after a
 // while (AWS's user guide, deleting a bucket).
-func (s *Service) deleteBucket(_ context.Context, c *rest.Call, in *BucketInput) (*Done, error) {
-	b, err := s.bucket(c, in.Bucket)
-	if err != nil {
-		return nil, err
-	}
-	if err := s.store.Delete(in.Bucket); errors.Is(err, bucket.ErrNotEmpty) {
+func deleteBucket(c call, b *bucket.Bucket, in *BucketInput) (*Done, error) {
+	if err := c.at.store.Delete(in.Bucket); errors.Is(err, bucket.ErrNotEmpty) {
 		return nil, rest.Refuse(409, "BucketNotEmpty", "The bucket you tried to delete is not empty", "BucketName",
 			in.Bucket)
 	} else if err != nil {
@@ -179,11 +174,7 @@ type HeadBucketOutput struct {
 
 // headBucket has no body, so that an error is only a status: 400, 403 or 404 (AWS's API reference). Region and ARN are
 // in headers (recorded on AWS, 2026-02).
-func (s *Service) headBucket(_ context.Context, c *rest.Call, in *BucketInput) (*HeadBucketOutput, error) {
-	b, err := s.bucket(c, in.Bucket)
-	if err != nil {
-		return nil, err
-	}
+func headBucket(_ call, b *bucket.Bucket, _ *BucketInput) (*HeadBucketOutput, error) {
 	return &HeadBucketOutput{
 		BucketARN: b.ARN(), BucketRegion: b.Region(), AccessPointAlias: "false", ContentType: "application/xml",
 	}, nil
@@ -217,8 +208,8 @@ const maxBuckets = 10_000 // S3: buckets of a page, and in an account
 
 // listBuckets lists the buckets of all regions, wherever the request is signed for, unless bucket-region selects (AWS's
 // API reference, ListBuckets).
-func (s *Service) listBuckets(_ context.Context, c *rest.Call, in *ListBucketsInput) (*ListBucketsOutput, error) {
-	if err := checkSignedRegion(c); err != nil {
+func listBuckets(c call, in *ListBucketsInput) (*ListBucketsOutput, error) {
+	if err := checkSignedRegion(c.Region); err != nil {
 		return nil, err
 	}
 	limit := maxBuckets
@@ -228,7 +219,7 @@ func (s *Service) listBuckets(_ context.Context, c *rest.Call, in *ListBucketsIn
 				itoa(limit))
 		}
 	}
-	if in.BucketRegion != "" && !s.knownRegion(in.BucketRegion, c.Region) {
+	if in.BucketRegion != "" && !knownRegion(c.at, in.BucketRegion, c.Region) {
 		return nil, rest.Refuse(400, "InvalidArgument", "Argument value "+in.BucketRegion+" is not a valid AWS Region",
 			"ArgumentName", "bucket-region")
 	}
@@ -240,7 +231,7 @@ func (s *Service) listBuckets(_ context.Context, c *rest.Call, in *ListBucketsIn
 	if in.Prefix != "" {
 		out.Prefix = &in.Prefix
 	}
-	for _, b := range s.store.Buckets() {
+	for _, b := range c.at.store.Buckets() {
 		if b.Account() != c.Account || b.Name() <= after || !strings.HasPrefix(b.Name(), in.Prefix) ||
 			in.BucketRegion != "" && in.BucketRegion != b.Region() {
 			continue
@@ -286,10 +277,8 @@ type GetBucketLocationOutput struct {
 
 // getBucketLocation may be called in any region: clients call it to find the bucket's. us-east-1 is written as nothing,
 // and a bucket that was created in EU has EU (recorded on AWS, 2026-02: TestRecordedS3Locations).
-func (s *Service) getBucketLocation(
-	_ context.Context, c *rest.Call, in *BucketInput,
-) (*GetBucketLocationOutput, error) {
-	b, err := s.anyRegion(c, in.Bucket)
+func getBucketLocation(c call, in *BucketInput) (*GetBucketLocationOutput, error) {
+	b, err := c.anyRegion()
 	if err != nil {
 		return nil, err
 	}

@@ -2,7 +2,6 @@ package s3
 
 import (
 	"cmp"
-	"context"
 	"crypto/md5" //nolint:gosec // S3's ETag
 	"crypto/sha256"
 	"encoding/hex"
@@ -11,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/godwitmq/godwit/localaws/rest"
 	"github.com/godwitmq/godwit/localaws/s3/bucket"
@@ -18,22 +18,20 @@ import (
 
 // CompleteMultipartUploadInput is the input of CompleteMultipartUpload.
 type CompleteMultipartUploadInput struct {
-	Bucket               string           `rest:"bucket"`
-	Key                  string           `rest:"key"`
-	ChecksumCRC32        string           `rest:"header,x-amz-checksum-crc32"`
-	ChecksumCRC32C       string           `rest:"header,x-amz-checksum-crc32c"`
-	ChecksumCRC64NVME    string           `rest:"header,x-amz-checksum-crc64nvme"`
-	ChecksumSHA1         string           `rest:"header,x-amz-checksum-sha1"`
-	ChecksumSHA256       string           `rest:"header,x-amz-checksum-sha256"`
-	ChecksumType         string           `rest:"header,x-amz-checksum-type"`
-	IfMatch              string           `rest:"header,If-Match"`
-	IfNoneMatch          string           `rest:"header,If-None-Match"`
-	MpuObjectSize        *int64           `rest:"header,x-amz-mp-object-size"`
-	MultipartUpload      *CompletedUpload `rest:"payload,CompleteMultipartUpload"`
-	UploadID             string           `rest:"query,uploadId"`
-	SSECustomerAlgorithm string           `rest:"header,x-amz-server-side-encryption-customer-algorithm"`
-	SSECustomerKey       string           `rest:"header,x-amz-server-side-encryption-customer-key"`
-	SSECustomerKeyMD5    string           `rest:"header,x-amz-server-side-encryption-customer-key-MD5"`
+	Bucket            string           `rest:"bucket"`
+	Key               string           `rest:"key"`
+	ChecksumCRC32     string           `rest:"header,x-amz-checksum-crc32"`
+	ChecksumCRC32C    string           `rest:"header,x-amz-checksum-crc32c"`
+	ChecksumCRC64NVME string           `rest:"header,x-amz-checksum-crc64nvme"`
+	ChecksumSHA1      string           `rest:"header,x-amz-checksum-sha1"`
+	ChecksumSHA256    string           `rest:"header,x-amz-checksum-sha256"`
+	ChecksumType      string           `rest:"header,x-amz-checksum-type"`
+	IfMatch           string           `rest:"header,If-Match"`
+	IfNoneMatch       string           `rest:"header,If-None-Match"`
+	MpuObjectSize     *int64           `rest:"header,x-amz-mp-object-size"`
+	MultipartUpload   *CompletedUpload `rest:"payload,CompleteMultipartUpload"`
+	UploadID          string           `rest:"query,uploadId"`
+	CustomerKey
 }
 
 // CompletedUpload lists the parts of the object.
@@ -68,14 +66,10 @@ const (
 // completeMultipartUpload answers again when it is sent again with the same parts (AWS's API reference). A part that is
 // listed with a checksum is an InvalidPart if the upload was created without an algorithm (recorded on AWS, 2026-02:
 // TestRecordedS3Completion).
-func (s *Service) completeMultipartUpload(
-	_ context.Context, c *rest.Call, in *CompleteMultipartUploadInput,
-) (*CompleteMultipartUploadOutput, error) {
-	b, err := s.bucket(c, in.Bucket)
-	if err != nil {
-		return nil, err
-	}
-	o, err := in.complete(s, c, b)
+func completeMultipartUpload(c call, b *bucket.Bucket, in *CompleteMultipartUploadInput) (
+	*CompleteMultipartUploadOutput, error,
+) {
+	o, err := in.complete(c, b)
 	if errors.Is(err, bucket.ErrNoUpload) {
 		if o = b.Completed(in.UploadID, in.Key, in.digest()); o == nil {
 			return nil, noSuchUpload(in.UploadID)
@@ -96,7 +90,7 @@ func (s *Service) completeMultipartUpload(
 }
 
 // complete ends the upload. bucket.ErrNoUpload says that there is none.
-func (in *CompleteMultipartUploadInput) complete(s *Service, c *rest.Call, b *bucket.Bucket) (*bucket.Object, error) {
+func (in *CompleteMultipartUploadInput) complete(c call, b *bucket.Bucket) (*bucket.Object, error) {
 	u, _, ok := b.Parts(in.UploadID)
 	if !ok || u.Key != in.Key {
 		return nil, bucket.ErrNoUpload
@@ -112,7 +106,7 @@ func (in *CompleteMultipartUploadInput) complete(s *Service, c *rest.Call, b *bu
 		return nil, err
 	}
 	join := func(u *bucket.Upload, parts map[int]*bucket.Part) (*bucket.Object, error) {
-		return in.join(s, u, parts)
+		return in.join(c.at.now(), u, parts)
 	}
 	o, err := b.Complete(u.ID, condition, in.digest(), join)
 	switch {
@@ -121,7 +115,7 @@ func (in *CompleteMultipartUploadInput) complete(s *Service, c *rest.Call, b *bu
 	case err != nil:
 		return nil, modelError(err, b, in.Key, u.ID, condition)
 	}
-	s.notify(c, b, "ObjectCreated:CompleteMultipartUpload", o)
+	c.at.notify(c.Call, b, "ObjectCreated:CompleteMultipartUpload", o)
 	return o, nil
 }
 
@@ -138,9 +132,9 @@ func (in *CompleteMultipartUploadInput) digest() bucket.Digest {
 
 // join makes the object of the listed parts.
 func (in *CompleteMultipartUploadInput) join(
-	s *Service, u *bucket.Upload, parts map[int]*bucket.Part,
+	now time.Time, u *bucket.Upload, parts map[int]*bucket.Part,
 ) (*bucket.Object, error) {
-	o := &bucket.Object{Key: u.Key, Modified: s.now(), Properties: u.Properties}
+	o := &bucket.Object{Key: u.Key, Modified: now, Properties: u.Properties}
 	whole := md5.New() //nolint:gosec // see the import
 	var used []*bucket.Part
 	var contents []bucket.Content

@@ -1,7 +1,6 @@
 package s3
 
 import (
-	"context"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -9,22 +8,6 @@ import (
 	"github.com/godwitmq/godwit/localaws/rest"
 	"github.com/godwitmq/godwit/localaws/s3/bucket"
 )
-
-// Control returns the actions of S3 Control that are about tags of buckets. Terraform's provider reads and writes tags
-// with them. Their path is /v20180820/tags/ARN, so in terms of package rest the version is a bucket, and the rest is a
-// key.
-func (s *Service) Control() *rest.Service {
-	at := func(method string) rest.Route { return on(method, rest.Object) }
-	return &rest.Service{
-		Name: "s3control", XMLNS: "http://awss3control.amazonaws.com/doc/2018-08-20/", Wrapped: true, PathOnly: true,
-		Rest: beyondTags,
-		Actions: []rest.Action{
-			rest.Op("ListTagsForResource", at("GET"), s.listTagsForResource).Document("ListTagsForResourceResult"),
-			rest.Op("TagResource", at("POST"), s.tagResource),
-			rest.Op("UntagResource", at("DELETE"), s.untagResource),
-		},
-	}
-}
 
 const beyondTags = "S3 Control, apart from the tags of buckets,"
 
@@ -37,8 +20,29 @@ type ResourceInput struct {
 	ResourceARN string `rest:"key"` // after tags/
 }
 
-// resource returns the bucket of a call of S3 Control.
-func (s *Service) resource(c *rest.Call, in *ResourceInput) (*bucket.Bucket, error) {
+func (in *ResourceInput) resource() *ResourceInput { return in }
+
+// resource is a pointer to an input with a ResourceInput.
+type resource[I any] interface {
+	*I
+	resource() *ResourceInput
+}
+
+// onTagged returns an action of S3 Control on the bucket that the call names.
+func onTagged[I, O any, P resource[I]](s *Service, name string, route rest.Route,
+	action func(call, *bucket.Bucket, P) (*O, error),
+) rest.Action {
+	return onAccount(s, name, route, func(c call, in *I) (*O, error) {
+		b, err := c.tagged(P(in).resource())
+		if err != nil {
+			return nil, err
+		}
+		return action(c, b, in)
+	})
+}
+
+// tagged returns the bucket of a call of S3 Control, whose path is tags/ARN.
+func (c call) tagged(in *ResourceInput) (*bucket.Bucket, error) {
 	arn, ok := strings.CutPrefix(in.ResourceARN, "tags/")
 	if !ok {
 		return nil, notImplemented(beyondTags)
@@ -47,11 +51,11 @@ func (s *Service) resource(c *rest.Call, in *ResourceInput) (*bucket.Bucket, err
 	if !ok || strings.Contains(name, "/") {
 		return nil, notImplemented("The tagging of " + arn)
 	}
-	b := s.store.Bucket(name)
+	b := c.at.store.Bucket(name)
 	if b == nil {
 		return nil, rest.Refuse(404, "NoSuchResource", "The specified resource doesn't exist.")
 	}
-	if in.AccountID != "" && in.AccountID != b.Account() || !mayUse(c, b) {
+	if in.AccountID != "" && in.AccountID != b.Account() || !c.mayUse(b) {
 		return nil, accessDenied()
 	}
 	return b, nil
@@ -64,12 +68,7 @@ type ListTagsForResourceOutput struct {
 
 // listTagsForResource is the action of S3 Control by which Terraform reads the tags of a bucket
 // (hashicorp/terraform-provider-aws issue 45292). No tags are an empty list, unlike GetBucketTagging.
-func (s *Service) listTagsForResource(_ context.Context, c *rest.Call, in *ResourceInput,
-) (*ListTagsForResourceOutput, error) {
-	b, err := s.resource(c, in)
-	if err != nil {
-		return nil, err
-	}
+func listTagsForResource(_ call, b *bucket.Bucket, _ *ResourceInput) (*ListTagsForResourceOutput, error) {
 	return &ListTagsForResourceOutput{shownTags(b.Settings().Tags).TagSet}, nil
 }
 
@@ -92,11 +91,7 @@ type ControlTag struct {
 
 // tagResource adds tags, and replaces those with the same key, unlike PutBucketTagging, which replaces all (AWS's API
 // reference, S3 Control TagResource).
-func (s *Service) tagResource(_ context.Context, c *rest.Call, in *TagResourceInput) (*Done, error) {
-	b, err := s.resource(c, &in.ResourceInput)
-	if err != nil {
-		return nil, err
-	}
+func tagResource(_ call, b *bucket.Bucket, in *TagResourceInput) (*Done, error) {
 	if in.TagResourceRequest == nil {
 		return nil, rest.MalformedXML()
 	}
@@ -105,7 +100,7 @@ func (s *Service) tagResource(_ context.Context, c *rest.Call, in *TagResourceIn
 		return nil, err
 	}
 	var refused error
-	err = s.configure(b, func(set *bucket.Settings) {
+	err = configure(b, func(set *bucket.Settings) {
 		all := slices.Clone(set.Tags)
 		for _, t := range given {
 			if i := slices.IndexFunc(all, func(old bucket.Tag) bool { return old.Key == t.Key }); i >= 0 {
@@ -159,15 +154,11 @@ type UntagResourceInput struct {
 }
 
 // untagResource removes tags. A key without a tag is no error.
-func (s *Service) untagResource(_ context.Context, c *rest.Call, in *UntagResourceInput) (*Done, error) {
-	b, err := s.resource(c, &in.ResourceInput)
-	if err != nil {
-		return nil, err
-	}
+func untagResource(_ call, b *bucket.Bucket, in *UntagResourceInput) (*Done, error) {
 	if len(in.TagKeys) == 0 {
 		return nil, invalidRequest("Missing required parameter: tagKeys")
 	}
-	return noContent(), s.configure(b, func(set *bucket.Settings) {
+	return noContent(), configure(b, func(set *bucket.Settings) {
 		set.Tags = slices.DeleteFunc(slices.Clone(set.Tags), func(t bucket.Tag) bool {
 			return slices.Contains(in.TagKeys, t.Key)
 		})

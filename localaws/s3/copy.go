@@ -2,7 +2,6 @@ package s3
 
 import (
 	"cmp"
-	"context"
 	"crypto/md5" //nolint:gosec // S3's ETag
 	"encoding/base64"
 	"encoding/hex"
@@ -43,15 +42,11 @@ type CopyObjectOutput struct {
 // copyObject refuses a copy in place that changes nothing, but not where the bucket has an encryption, and reads `+` in
 // the source as a space (recorded on AWS, 2026-02: TestRecordedS3Copies). A copy of an object with parts has none, and
 // another ETag.
-func (s *Service) copyObject(_ context.Context, c *rest.Call, in *CopyObjectInput) (*CopyObjectOutput, error) {
-	b, err := s.bucket(c, in.Bucket)
-	if err != nil {
-		return nil, err
-	}
+func copyObject(c call, b *bucket.Bucket, in *CopyObjectInput) (*CopyObjectOutput, error) {
 	if err := checkKey(in.Key); err != nil {
 		return nil, err
 	}
-	from, source, err := in.open(s, c)
+	from, source, err := in.open(c)
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +60,7 @@ func (s *Service) copyObject(_ context.Context, c *rest.Call, in *CopyObjectInpu
 	if err := b.Check(in.Key, condition); err != nil {
 		return nil, modelError(err, b, in.Key, "", condition)
 	}
-	o, err := in.make(s, b, source, from == b && source.Key == in.Key)
+	o, err := in.make(c.at.now(), b, source, from == b && source.Key == in.Key)
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +68,7 @@ func (s *Service) copyObject(_ context.Context, c *rest.Call, in *CopyObjectInpu
 	if err := b.Put(o, condition, watch); err != nil {
 		return nil, modelError(err, b, in.Key, "", condition)
 	}
-	s.notify(c, b, "ObjectCreated:Copy", o)
+	c.at.notify(c.Call, b, "ObjectCreated:Copy", o)
 	return &CopyObjectOutput{
 		Expiration: expiration(b.Settings(), o), ShownEncryption: shownEncryption(o.Encryption), ETag: quote(o.ETag),
 		LastModified: o.Modified, ChecksumElements: checksumElements(o.Checksum), ChecksumType: &o.Checksum.Type,
@@ -82,7 +77,7 @@ func (s *Service) copyObject(_ context.Context, c *rest.Call, in *CopyObjectInpu
 
 // make returns the copy, which shares the content of its source.
 func (in *CopyObjectInput) make(
-	s *Service, b *bucket.Bucket, source *bucket.Object, same bool,
+	now time.Time, b *bucket.Bucket, source *bucket.Object, same bool,
 ) (*bucket.Object, error) {
 	if source.Size() > maxUpload {
 		return nil, invalidRequest("The specified copy source is larger than the maximum allowable size for a copy " +
@@ -112,7 +107,7 @@ func (in *CopyObjectInput) make(
 	if in.TaggingDirective != "REPLACE" {
 		given.Tags = source.Tags
 	}
-	o := &bucket.Object{Key: in.Key, Modified: s.now(), Content: source.Content, Properties: given}
+	o := &bucket.Object{Key: in.Key, Modified: now, Content: source.Content, Properties: given}
 	return o, in.sum(o, source)
 }
 
@@ -146,8 +141,8 @@ type SourceInput struct {
 }
 
 // open returns the object that is copied. The caller must release its content.
-func (in *SourceInput) open(s *Service, c *rest.Call) (*bucket.Bucket, *bucket.Object, error) {
-	b, key, err := in.address(s, c)
+func (in *SourceInput) open(c call) (*bucket.Bucket, *bucket.Object, error) {
+	b, key, err := in.address(c)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -164,7 +159,7 @@ func (in *SourceInput) open(s *Service, c *rest.Call) (*bucket.Bucket, *bucket.O
 		match: in.CopySourceIfMatch, noneMatch: in.CopySourceIfNoneMatch, modifiedSince: in.CopySourceIfModifiedSince,
 		unmodifiedSince: in.CopySourceIfUnmodifiedSince, prefix: "x-amz-copy-source-",
 	}
-	if failed, _ := conditions.failed(o, s.now()); failed != "" {
+	if failed, _ := conditions.failed(o, c.at.now()); failed != "" {
 		err = preconditionFailed(failed)
 	}
 	own := CustomerKey{in.CopySourceSSECustomerAlgorithm, in.CopySourceSSECustomerKey, in.CopySourceSSECustomerKeyMD5}
@@ -179,14 +174,14 @@ func (in *SourceInput) open(s *Service, c *rest.Call) (*bucket.Bucket, *bucket.O
 }
 
 // address reads the source's bucket and key.
-func (in *SourceInput) address(s *Service, c *rest.Call) (*bucket.Bucket, string, error) {
+func (in *SourceInput) address(c call) (*bucket.Bucket, string, error) {
 	path, version, _ := strings.Cut(in.CopySource, "?versionId=")
 	text, err := url.QueryUnescape(strings.TrimPrefix(path, "/")) // some clients write + for a space
 	if err != nil || !utf8.ValidString(text) {
 		return nil, "", badSource("Invalid copy source encoding.")
 	}
 	name, key, _ := strings.Cut(text, "/")
-	b := s.store.Bucket(name)
+	b := c.at.store.Bucket(name)
 	switch {
 	case b == nil && !validBucketName(name):
 		return nil, "", badSource("Invalid copy source bucket name")
@@ -205,7 +200,7 @@ func (in *SourceInput) address(s *Service, c *rest.Call) (*bucket.Bucket, string
 	case b == nil:
 		return nil, "", noSuchBucket(name)
 	case in.ExpectedSourceBucketOwner != "" && in.ExpectedSourceBucketOwner != b.Account() ||
-		!mayUse(c, b):
+		!c.mayUse(b):
 		return nil, "", accessDenied()
 	}
 	return b, key, nil

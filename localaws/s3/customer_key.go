@@ -9,30 +9,34 @@ import (
 )
 
 // CustomerKey is a key of the customer, in a request. It is not kept, and nothing is encrypted with it.
-type CustomerKey struct{ algorithm, key, digest string }
+type CustomerKey struct {
+	SSECustomerAlgorithm string `rest:"header,x-amz-server-side-encryption-customer-algorithm"`
+	SSECustomerKey       string `rest:"header,x-amz-server-side-encryption-customer-key"`
+	SSECustomerKeyMD5    string `rest:"header,x-amz-server-side-encryption-customer-key-MD5"`
+}
 
 // check reports what is wrong with the headers. S3 names another header than the one that is wrong, and no value.
 func (k CustomerKey) check() error {
 	bad := func(message string) error {
 		return rest.Refuse(400, "InvalidArgument", message, "ArgumentName", "x-amz-server-side-encryption")
 	}
-	raw, err := base64.StdEncoding.DecodeString(k.key)
+	raw, err := base64.StdEncoding.DecodeString(k.SSECustomerKey)
 	sum := md5.Sum(raw) //nolint:gosec // see the import
 	const provide = "Requests specifying Server Side Encryption with Customer provided keys must provide "
 	switch {
-	case k.algorithm == "":
+	case k.SSECustomerAlgorithm == "":
 		return bad(provide + "a valid encryption algorithm.")
-	case k.key == "":
+	case k.SSECustomerKey == "":
 		return bad(provide + "an appropriate secret key.")
-	case k.algorithm != aes256:
+	case k.SSECustomerAlgorithm != aes256:
 		return rest.Refuse(400, "InvalidEncryptionAlgorithmError",
 			"The Encryption request you specified is not valid. Supported value: AES256.",
-			"ArgumentName", "x-amz-server-side-encryption", "ArgumentValue", k.algorithm)
+			"ArgumentName", "x-amz-server-side-encryption", "ArgumentValue", k.SSECustomerAlgorithm)
 	case err != nil || len(raw) != customerKeySize:
 		return bad("The secret key was invalid for the specified algorithm.")
-	case k.digest == "":
+	case k.SSECustomerKeyMD5 == "":
 		return bad(provide + "the client calculated MD5 of the secret key.")
-	case base64.StdEncoding.EncodeToString(sum[:]) != k.digest:
+	case base64.StdEncoding.EncodeToString(sum[:]) != k.SSECustomerKeyMD5:
 		return bad("The calculated MD5 hash of the key did not match the hash that was provided.")
 	}
 	return nil
@@ -56,7 +60,7 @@ func (k CustomerKey) opens(o *bucket.Object) error {
 	if err := k.check(); err != nil {
 		return err
 	}
-	if k.digest != o.Encryption.CustomerMD5 {
+	if k.SSECustomerKeyMD5 != o.Encryption.CustomerMD5 {
 		return rest.Refuse(403, "AccessDenied", "Requests specifying Server Side Encryption with Customer provided keys "+
 			"must provide the correct secret key.")
 	}
@@ -75,7 +79,7 @@ func (k CustomerKey) fits(u *bucket.Upload) error {
 	case (own != "") != k.given():
 		return invalidRequest("The multipart upload initiate requested encryption. Subsequent part requests must include " +
 			"the appropriate encryption parameters.")
-	case own != k.digest:
+	case own != k.SSECustomerKeyMD5:
 		return invalidRequest("The provided encryption parameters did not match the ones used originally.")
 	}
 	return nil

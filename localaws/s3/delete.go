@@ -1,7 +1,6 @@
 package s3
 
 import (
-	"context"
 	"errors"
 	"strings"
 
@@ -20,22 +19,18 @@ type DeleteObjectInput struct {
 
 // deleteObject succeeds also for a key without an object, with status 204 (AWS's API reference, DeleteObject); no
 // notification is sent then.
-func (s *Service) deleteObject(_ context.Context, c *rest.Call, in *DeleteObjectInput) (*Done, error) {
-	b, err := s.bucket(c, in.Bucket)
-	if err != nil {
-		return nil, err
-	}
+func deleteObject(c call, b *bucket.Bucket, in *DeleteObjectInput) (*Done, error) {
 	if err := checkVersion(in.VersionID); err != nil {
 		return nil, err
 	}
-	if err := s.remove(c, b, in.Key, in.IfMatch); err != nil {
+	if err := remove(c, b, in.Key, in.IfMatch); err != nil {
 		return nil, err
 	}
 	return noContent(), nil
 }
 
 // remove deletes an object if its ETag is the given one; "": whatever it is. A key without an object is deleted, too.
-func (s *Service) remove(c *rest.Call, b *bucket.Bucket, key, match string) error {
+func remove(c call, b *bucket.Bucket, key, match string) error {
 	gone, err := b.Delete(key, func(o *bucket.Object) error {
 		switch {
 		case match == "":
@@ -51,7 +46,7 @@ func (s *Service) remove(c *rest.Call, b *bucket.Bucket, key, match string) erro
 		return modelError(err, b, key, "", bucket.Condition{})
 	}
 	if gone.Object != nil {
-		s.notifyRemoved(c, b, "ObjectRemoved:Delete", gone)
+		c.at.notifyRemoved(c.Call, b, "ObjectRemoved:Delete", gone)
 	}
 	return nil
 }
@@ -102,11 +97,8 @@ const maxDeletes = 1000
 
 // deleteObjects needs a Content-MD5 or a checksum, and answers 200 with the failures of single keys. A key without an
 // object counts as deleted (AWS's API reference, DeleteObjects).
-func (s *Service) deleteObjects(_ context.Context, c *rest.Call, in *DeleteObjectsInput) (*DeleteObjectsOutput, error) {
-	b, err := s.bucket(c, in.Bucket)
+func deleteObjects(c call, b *bucket.Bucket, in *DeleteObjectsInput) (*DeleteObjectsOutput, error) {
 	switch {
-	case err != nil:
-		return nil, err
 	case in.Delete == nil || len(in.Delete.Object) == 0 || len(in.Delete.Object) > maxDeletes:
 		return nil, rest.MalformedXML()
 	case !c.Body.Verified():
@@ -114,7 +106,7 @@ func (s *Service) deleteObjects(_ context.Context, c *rest.Call, in *DeleteObjec
 	}
 	out := &DeleteObjectsOutput{}
 	for _, entry := range in.Delete.Object {
-		if err := s.deleteEntry(c, b, entry); err != nil {
+		if err := deleteEntry(c, b, entry); err != nil {
 			failure := DeleteFailure{entry.Key, entry.VersionID, "InternalError", err.Error()}
 			var known *wire.Error
 			if errors.As(err, &known) {
@@ -128,7 +120,7 @@ func (s *Service) deleteObjects(_ context.Context, c *rest.Call, in *DeleteObjec
 	return out, nil
 }
 
-func (s *Service) deleteEntry(c *rest.Call, b *bucket.Bucket, entry DeleteEntry) error {
+func deleteEntry(c call, b *bucket.Bucket, entry DeleteEntry) error {
 	if fault := c.EntryFault(entry.Key); fault != nil {
 		return fault
 	}
@@ -144,5 +136,5 @@ func (s *Service) deleteEntry(c *rest.Call, b *bucket.Bucket, entry DeleteEntry)
 	if entry.ETag != nil {
 		match = *entry.ETag
 	}
-	return s.remove(c, b, entry.Key, match)
+	return remove(c, b, entry.Key, match)
 }

@@ -1,8 +1,6 @@
 package s3
 
 import (
-	"context"
-
 	"github.com/godwitmq/godwit/localaws/rest"
 	"github.com/godwitmq/godwit/localaws/s3/bucket"
 )
@@ -38,11 +36,7 @@ type BlockedEncryption struct {
 
 // putBucketEncryption counts for objects that are put later, and takes a key of KMS that does not exist (AWS's API
 // reference, PutBucketEncryption). A key together with AES256 is an InvalidArgument.
-func (s *Service) putBucketEncryption(_ context.Context, c *rest.Call, in *PutBucketEncryptionInput) (*Done, error) {
-	b, err := s.bucket(c, in.Bucket)
-	if err != nil {
-		return nil, err
-	}
+func putBucketEncryption(_ call, b *bucket.Bucket, in *PutBucketEncryptionInput) (*Done, error) {
 	set := in.ServerSideEncryptionConfiguration
 	if set == nil || len(set.Rule) != 1 || set.Rule[0].ApplyServerSideEncryptionByDefault == nil {
 		return nil, rest.MalformedXML()
@@ -69,7 +63,7 @@ func (s *Service) putBucketEncryption(_ context.Context, c *rest.Call, in *PutBu
 	case key != nil:
 		e.KMSKey = *key
 	}
-	return done(), s.configure(b, func(set *bucket.Settings) { set.Encryption = &e })
+	return done(), configure(b, func(set *bucket.Settings) { set.Encryption = &e })
 }
 
 // GetBucketEncryptionOutput is the output of GetBucketEncryption.
@@ -79,13 +73,7 @@ type GetBucketEncryptionOutput struct {
 
 // getBucketEncryption never fails: every bucket has an encryption, AES256 by default, since January 2023 (AWS's user
 // guide, default encryption).
-func (s *Service) getBucketEncryption(
-	_ context.Context, c *rest.Call, in *BucketInput,
-) (*GetBucketEncryptionOutput, error) {
-	b, err := s.bucket(c, in.Bucket)
-	if err != nil {
-		return nil, err
-	}
+func getBucketEncryption(_ call, b *bucket.Bucket, _ *BucketInput) (*GetBucketEncryptionOutput, error) {
 	e := bucket.Encryption{Algorithm: aes256}
 	if set := b.Settings().Encryption; set != nil {
 		e = *set
@@ -101,10 +89,6 @@ func (s *Service) getBucketEncryption(
 
 // deleteBucketEncryption returns to the encryption that every bucket has: AES256, since January 2023 (AWS's user guide,
 // default encryption).
-func (s *Service) deleteBucketEncryption(_ context.Context, c *rest.Call, in *BucketInput) (*Done, error) {
-	b, err := s.bucket(c, in.Bucket)
-	if err != nil {
-		return nil, err
-	}
-	return noContent(), s.configure(b, func(set *bucket.Settings) { set.Encryption = nil })
+func deleteBucketEncryption(_ call, b *bucket.Bucket, _ *BucketInput) (*Done, error) {
+	return noContent(), configure(b, func(set *bucket.Settings) { set.Encryption = nil })
 }

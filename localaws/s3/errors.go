@@ -13,6 +13,11 @@ func noSuchBucket(name string) error {
 	return rest.Refuse(404, "NoSuchBucket", "The specified bucket does not exist", "BucketName", name)
 }
 
+// notFound is the error for a setting that a bucket does not have.
+func notFound(b *bucket.Bucket, code, text string) error {
+	return rest.Refuse(404, code, text, "BucketName", b.Name())
+}
+
 func noSuchKey(key string) error {
 	return rest.Refuse(404, "NoSuchKey", "The specified key does not exist.", "Key", key)
 }

@@ -13,9 +13,6 @@ import (
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
-// now returns the server's time as S3 writes it: in whole seconds.
-func (s *Service) now() time.Time { return s.opts.Clock.Now().UTC().Truncate(time.Second) }
-
 // Given are the headers by which a client describes an object.
 type Given struct {
 	ACL                     string            `rest:"header,x-amz-acl"`
@@ -32,10 +29,8 @@ type Given struct {
 	SSEKMSKeyID             string            `rest:"header,x-amz-server-side-encryption-aws-kms-key-id"`
 	SSEKMSEncryptionContext string            `rest:"header,x-amz-server-side-encryption-context"`
 	BucketKeyEnabled        *bool             `rest:"header,x-amz-server-side-encryption-bucket-key-enabled"`
-	SSECustomerAlgorithm    string            `rest:"header,x-amz-server-side-encryption-customer-algorithm"`
-	SSECustomerKey          string            `rest:"header,x-amz-server-side-encryption-customer-key"`
-	SSECustomerKeyMD5       string            `rest:"header,x-amz-server-side-encryption-customer-key-MD5"`
-	WebsiteRedirectLocation string            `rest:"header,x-amz-website-redirect-location"`
+	CustomerKey
+	WebsiteRedirectLocation string `rest:"header,x-amz-website-redirect-location"`
 }
 
 const (
@@ -106,13 +101,13 @@ func keptEncoding(text string) string {
 
 // encryption returns what an object is said to be encrypted with: what the request says, or the bucket's default.
 func (g *Given) encryption(b *bucket.Bucket) (bucket.Encryption, error) {
-	if key := (CustomerKey{g.SSECustomerAlgorithm, g.SSECustomerKey, g.SSECustomerKeyMD5}); key.given() {
+	if g.CustomerKey.given() {
 		if g.ServerSideEncryption != "" {
 			return bucket.Encryption{}, rest.InvalidArgument("Server Side Encryption with Customer provided key is "+
 				"incompatible with the encryption method specified", "x-amz-server-side-encryption",
 				g.ServerSideEncryption)
 		}
-		return bucket.Encryption{CustomerMD5: g.SSECustomerKeyMD5}, key.check()
+		return bucket.Encryption{CustomerMD5: g.SSECustomerKeyMD5}, g.CustomerKey.check()
 	}
 	e := bucket.Encryption{Algorithm: aes256}
 	if set := b.Settings().Encryption; set != nil {

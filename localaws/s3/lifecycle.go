@@ -2,14 +2,12 @@ package s3
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
 	"time"
 
-	"github.com/godwitmq/godwit/localaws/rest"
 	"github.com/godwitmq/godwit/localaws/s3/bucket"
 )
 
@@ -85,28 +83,24 @@ const (
 
 // putBucketLifecycleConfiguration replaces all rules. AWS applies them once a day, from the midnight (UTC) that follows
 // the time on; here exactly then (AWS's user guide, lifecycle expiration).
-func (s *Service) putBucketLifecycleConfiguration(
-	_ context.Context, c *rest.Call, in *PutBucketLifecycleConfigurationInput,
-) (*LifecycleStored, error) {
-	b, err := s.bucket(c, in.Bucket)
-	if err != nil {
-		return nil, err
-	}
+func putBucketLifecycleConfiguration(c call, b *bucket.Bucket, in *PutBucketLifecycleConfigurationInput) (
+	*LifecycleStored, error,
+) {
 	smallest := cmp.Or(in.TransitionDefaultMinimumObjectSize, minimumSize)
 	if smallest != minimumSize && smallest != minimumByClass {
 		return nil, invalidRequest("Invalid TransitionDefaultMinimumObjectSize found: " + smallest)
 	}
-	rules, err := s.lifecycle(in.LifecycleConfiguration)
+	rules, err := lifecycle(c.at.opts.Random, in.LifecycleConfiguration)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.configure(b, func(set *bucket.Settings) { set.Lifecycle, set.Smallest = rules, smallest }); err != nil {
+	if err := configure(b, func(set *bucket.Settings) { set.Lifecycle, set.Smallest = rules, smallest }); err != nil {
 		return nil, err
 	}
 	if slices.ContainsFunc(rules, func(r bucket.Rule) bool { return r.Inert() }) {
-		s.inert(b, keptTransition)
+		c.inert(b, keptTransition)
 	}
-	s.arm()
+	c.at.arm()
 	return &LifecycleStored{smallest}, nil
 }
 
@@ -118,29 +112,20 @@ type GetBucketLifecycleConfigurationOutput struct {
 
 // getBucketLifecycleConfiguration is NoSuchLifecycleConfiguration where there are no rules. A header tells from which
 // size on objects change their class (AWS's API reference).
-func (s *Service) getBucketLifecycleConfiguration(
-	_ context.Context, c *rest.Call, in *BucketInput,
-) (*GetBucketLifecycleConfigurationOutput, error) {
-	b, err := s.bucket(c, in.Bucket)
-	if err != nil {
-		return nil, err
-	}
+func getBucketLifecycleConfiguration(_ call, b *bucket.Bucket, in *BucketInput) (
+	*GetBucketLifecycleConfigurationOutput, error,
+) {
 	set := b.Settings()
 	if len(set.Lifecycle) == 0 {
-		return nil, rest.Refuse(404, "NoSuchLifecycleConfiguration", "The lifecycle configuration does not exist",
-			"BucketName", in.Bucket)
+		return nil, notFound(b, "NoSuchLifecycleConfiguration", "The lifecycle configuration does not exist")
 	}
 	return &GetBucketLifecycleConfigurationOutput{set.Smallest, shownRules(set.Lifecycle)}, nil
 }
 
 // deleteBucketLifecycle ends all rules at once; AWS takes some time, in which rules may still act (AWS's API
 // reference).
-func (s *Service) deleteBucketLifecycle(_ context.Context, c *rest.Call, in *BucketInput) (*Done, error) {
-	b, err := s.bucket(c, in.Bucket)
-	if err != nil {
-		return nil, err
-	}
-	err = s.configure(b, func(set *bucket.Settings) { set.Lifecycle = nil })
-	s.arm()
+func deleteBucketLifecycle(c call, b *bucket.Bucket, _ *BucketInput) (*Done, error) {
+	err := configure(b, func(set *bucket.Settings) { set.Lifecycle = nil })
+	c.at.arm()
 	return noContent(), err
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/godwitmq/godwit/localaws/random"
 	"github.com/godwitmq/godwit/localaws/rest"
 	"github.com/godwitmq/godwit/localaws/s3/bucket"
 )
@@ -67,7 +68,7 @@ const (
 )
 
 // lifecycle checks rules and returns them as the model has them.
-func (s *Service) lifecycle(in *LifecycleRules) ([]bucket.Rule, error) {
+func lifecycle(ids *random.Source, in *LifecycleRules) ([]bucket.Rule, error) {
 	if in == nil || len(in.Rule) == 0 || len(in.Rule) > maxRules {
 		return nil, rest.MalformedXML()
 	}
@@ -79,7 +80,7 @@ func (s *Service) lifecycle(in *LifecycleRules) ([]bucket.Rule, error) {
 			return nil, err
 		}
 		if r.ID == "" {
-			r.ID = s.opts.Random.UUID()
+			r.ID = ids.UUID()
 		}
 		if seen[r.ID] {
 			return nil, rest.InvalidArgument("Rule ID must be unique. Found same ID for more than one rule", "ID", r.ID)

@@ -1,7 +1,6 @@
 package s3
 
 import (
-	"context"
 	"net/url"
 	"strings"
 	"time"
@@ -70,19 +69,14 @@ func (e encoder) named() *string {
 	return &name
 }
 
-// listing checks what the lists of a bucket have in common: its name, the kind of encoding, and the size of a page with
-// the name of the parameter for it.
-func (s *Service) listing(c *rest.Call, name string, kind *string, most *int, parameter string) (
-	b *bucket.Bucket, e encoder, limit int, err error,
-) {
-	if b, err = s.bucket(c, name); err != nil {
-		return nil, false, 0, err
-	}
+// listing checks what the lists of a bucket have in common: the kind of encoding, and the size of a page with the name
+// of the parameter for it.
+func listing(kind *string, most *int, parameter string) (e encoder, limit int, err error) {
 	if e, err = encoding(kind); err != nil {
-		return nil, false, 0, err
+		return false, 0, err
 	}
 	limit, err = pageSize(most, parameter)
-	return b, e, limit, err
+	return e, limit, err
 }
 
 // pageSize returns the number of keys of a page.
@@ -148,8 +142,8 @@ type ListObjectsOutput struct {
 
 // listObjects has a NextMarker only with a delimiter; otherwise the last key is the next marker (AWS's API reference,
 // ListObjects).
-func (s *Service) listObjects(_ context.Context, c *rest.Call, in *ListObjectsInput) (*ListObjectsOutput, error) {
-	b, e, limit, err := s.listing(c, in.Bucket, in.EncodingType, in.MaxKeys, "max-keys")
+func listObjects(_ call, b *bucket.Bucket, in *ListObjectsInput) (*ListObjectsOutput, error) {
+	e, limit, err := listing(in.EncodingType, in.MaxKeys, "max-keys")
 	if err != nil {
 		return nil, err
 	}
@@ -197,8 +191,8 @@ type ListObjectsV2Output struct {
 
 // listObjectsV2 counts common prefixes as keys, and shows owners only with fetch-owner. start-after counts for the
 // first page only (AWS's API reference, ListObjectsV2).
-func (s *Service) listObjectsV2(_ context.Context, c *rest.Call, in *ListObjectsV2Input) (*ListObjectsV2Output, error) {
-	b, e, limit, err := s.listing(c, in.Bucket, in.EncodingType, in.MaxKeys, "max-keys")
+func listObjectsV2(_ call, b *bucket.Bucket, in *ListObjectsV2Input) (*ListObjectsV2Output, error) {
+	e, limit, err := listing(in.EncodingType, in.MaxKeys, "max-keys")
 	if err != nil {
 		return nil, err
 	}
@@ -275,10 +269,8 @@ type ListedVersion struct {
 // listObjectVersions answers as for a bucket that never had versions: each object is the latest, with the version null.
 // A page that ends with a common prefix has no version marker (recorded on AWS, 2025-01 to 2026-02:
 // TestRecordedS3Lists).
-func (s *Service) listObjectVersions(
-	_ context.Context, c *rest.Call, in *ListObjectVersionsInput,
-) (*ListObjectVersionsOutput, error) {
-	b, e, limit, err := s.listing(c, in.Bucket, in.EncodingType, in.MaxKeys, "max-keys")
+func listObjectVersions(_ call, b *bucket.Bucket, in *ListObjectVersionsInput) (*ListObjectVersionsOutput, error) {
+	e, limit, err := listing(in.EncodingType, in.MaxKeys, "max-keys")
 	if err != nil {
 		return nil, err
 	}

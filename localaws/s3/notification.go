@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/godwitmq/godwit/localaws/rest"
 	"github.com/godwitmq/godwit/localaws/s3/bucket"
@@ -97,7 +98,7 @@ func (s *Service) report(c *rest.Call, b *bucket.Bucket, name, key string, about
 		if c != nil {
 			trace = c.Trace
 		}
-		body := asJSON(map[string]any{"Records": []event{s.event(c, b, n.ID, name, about)}})
+		body := asJSON(map[string]any{"Records": []event{newEvent(c, s.opts.Clock.Now(), b, n.ID, name, about)}})
 		if err := s.opts.Destinations.Deliver(n.Destination, origin(b), body, trace); err != nil {
 			s.log.Warn("s3: a notification was not delivered", "bucket", b.Name(), "key", key, "event", name,
 				"destination", n.Destination, "error", err)
@@ -105,10 +106,10 @@ func (s *Service) report(c *rest.Call, b *bucket.Bucket, name, key string, about
 	}
 }
 
-func (s *Service) event(c *rest.Call, b *bucket.Bucket, id, name string, about eventObject) event {
+func newEvent(c *rest.Call, now time.Time, b *bucket.Bucket, id, name string, about eventObject) event {
 	e := event{
 		EventVersion: "2.1", EventSource: "aws:s3", AWSRegion: b.Region(),
-		EventTime: s.opts.Clock.Now().UTC().Format(eventTime), EventName: name,
+		EventTime: now.UTC().Format(eventTime), EventName: name,
 		UserIdentity:      identity{"s3.amazonaws.com"},
 		RequestParameters: map[string]string{"sourceIPAddress": "s3.amazonaws.com"},
 		ResponseElements:  map[string]string{},
@@ -145,10 +146,10 @@ func wants(n bucket.Notification, name, key string) bool {
 	})
 }
 
-// test sends the message with which AWS tests a destination.
-func (s *Service) test(c *rest.Call, b *bucket.Bucket, destination string) error {
-	return s.opts.Destinations.Deliver(destination, origin(b), asJSON(map[string]string{
-		"Service": "Amazon S3", "Event": "s3:TestEvent", "Time": s.opts.Clock.Now().UTC().Format(eventTime),
+// sendTest sends the message with which AWS tests a destination.
+func sendTest(c call, b *bucket.Bucket, destination string) error {
+	return c.at.opts.Destinations.Deliver(destination, origin(b), asJSON(map[string]string{
+		"Service": "Amazon S3", "Event": "s3:TestEvent", "Time": c.at.opts.Clock.Now().UTC().Format(eventTime),
 		"Bucket": b.Name(), "RequestId": c.RequestID, "HostId": c.HostID,
 	}), "")
 }

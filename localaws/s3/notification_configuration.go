@@ -1,7 +1,6 @@
 package s3
 
 import (
-	"context"
 	"slices"
 	"strings"
 
@@ -69,17 +68,13 @@ type FilterRule struct {
 
 // putBucketNotificationConfiguration replaces all notifications, and only if every destination takes a test event,
 // unless the request skips that (AWS's API reference, PutBucketNotificationConfiguration).
-func (s *Service) putBucketNotificationConfiguration(
-	_ context.Context, c *rest.Call, in *PutBucketNotificationConfigurationInput,
-) (*Done, error) {
-	b, err := s.bucket(c, in.Bucket)
-	if err != nil {
-		return nil, err
-	}
+func putBucketNotificationConfiguration(c call, b *bucket.Bucket, in *PutBucketNotificationConfigurationInput) (
+	*Done, error,
+) {
 	if in.NotificationConfiguration == nil {
 		return nil, rest.MalformedXML()
 	}
-	all, err := s.notifications(in.NotificationConfiguration)
+	all, err := notifications(c.at, in.NotificationConfiguration)
 	if err != nil {
 		return nil, err
 	}
@@ -87,16 +82,16 @@ func (s *Service) putBucketNotificationConfiguration(
 		return nil, err
 	}
 	if !in.SkipDestinationValidation {
-		if err := s.checkDestinations(b, all); err != nil {
+		if err := checkDestinations(c.at, b, all); err != nil {
 			return nil, err
 		}
 	}
-	if err := s.configure(b, func(set *bucket.Settings) { set.Notifications = all }); err != nil {
+	if err := configure(b, func(set *bucket.Settings) { set.Notifications = all }); err != nil {
 		return nil, err
 	}
 	for _, n := range all {
-		if err := s.test(c, b, n.Destination); err != nil && !in.SkipDestinationValidation {
-			s.log.Warn("s3: the test event was not delivered", "bucket", b.Name(), "destination", n.Destination,
+		if err := sendTest(c, b, n.Destination); err != nil && !in.SkipDestinationValidation {
+			c.at.log.Warn("s3: the test event was not delivered", "bucket", b.Name(), "destination", n.Destination,
 				"error", err)
 		}
 	}
@@ -104,7 +99,7 @@ func (s *Service) putBucketNotificationConfiguration(
 }
 
 // notifications checks what a client wrote and returns it as the model has it.
-func (s *Service) notifications(in *Notified) ([]bucket.Notification, error) {
+func notifications(s *Service, in *Notified) ([]bucket.Notification, error) {
 	switch {
 	case len(in.CloudFunctionConfiguration) > 0:
 		return nil, notImplemented("CloudFunctionConfiguration (Lambda)")
@@ -205,7 +200,7 @@ func checkOverlap(all []bucket.Notification) error {
 }
 
 // checkDestinations refuses destinations that would refuse a notification.
-func (s *Service) checkDestinations(b *bucket.Bucket, all []bucket.Notification) error {
+func checkDestinations(s *Service, b *bucket.Bucket, all []bucket.Notification) error {
 	var details []string
 	for _, n := range all {
 		if parts := strings.Split(n.Destination, ":"); len(parts) != 6 || parts[3] != b.Region() {
@@ -231,13 +226,9 @@ type GetBucketNotificationConfigurationOutput struct {
 
 // getBucketNotificationConfiguration answers an empty document where there are none, and no error (AWS's API
 // reference).
-func (s *Service) getBucketNotificationConfiguration(
-	_ context.Context, c *rest.Call, in *BucketInput,
-) (*GetBucketNotificationConfigurationOutput, error) {
-	b, err := s.bucket(c, in.Bucket)
-	if err != nil {
-		return nil, err
-	}
+func getBucketNotificationConfiguration(_ call, b *bucket.Bucket, _ *BucketInput) (
+	*GetBucketNotificationConfigurationOutput, error,
+) {
 	out := &GetBucketNotificationConfigurationOutput{}
 	for _, n := range b.Settings().Notifications {
 		filter := shownFilter(&n)

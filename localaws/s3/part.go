@@ -1,7 +1,6 @@
 package s3
 
 import (
-	"context"
 	"encoding/hex"
 	"strings"
 	"time"
@@ -12,13 +11,11 @@ import (
 
 // UploadPartInput is the input of UploadPart, without the body.
 type UploadPartInput struct {
-	Bucket               string `rest:"bucket"`
-	Key                  string `rest:"key"`
-	PartNumber           *int   `rest:"query,partNumber"`
-	UploadID             string `rest:"query,uploadId"`
-	SSECustomerAlgorithm string `rest:"header,x-amz-server-side-encryption-customer-algorithm"`
-	SSECustomerKey       string `rest:"header,x-amz-server-side-encryption-customer-key"`
-	SSECustomerKeyMD5    string `rest:"header,x-amz-server-side-encryption-customer-key-MD5"`
+	Bucket     string `rest:"bucket"`
+	Key        string `rest:"key"`
+	PartNumber *int   `rest:"query,partNumber"`
+	UploadID   string `rest:"query,uploadId"`
+	CustomerKey
 }
 
 // UploadPartOutput is the output of UploadPart.
@@ -36,8 +33,8 @@ func badPartNumber(n int) error {
 
 // uploadPart replaces a part of the same number. Whether a part is too small is decided only when the upload is
 // completed, because the last one may be (AWS's API reference, UploadPart).
-func (s *Service) uploadPart(_ context.Context, c *rest.Call, in *UploadPartInput) (*UploadPartOutput, error) {
-	b, u, err := s.upload(c, in.Bucket, in.Key, in.UploadID)
+func uploadPart(c call, b *bucket.Bucket, in *UploadPartInput) (*UploadPartOutput, error) {
+	u, err := upload(b, in.Key, in.UploadID)
 	if err != nil {
 		return nil, err
 	}
@@ -47,8 +44,7 @@ func (s *Service) uploadPart(_ context.Context, c *rest.Call, in *UploadPartInpu
 	if err := checkPartSum(u, c.Body.Algorithm()); err != nil {
 		return nil, err
 	}
-	key := CustomerKey{in.SSECustomerAlgorithm, in.SSECustomerKey, in.SSECustomerKeyMD5}
-	if err := key.fits(u); err != nil {
+	if err := in.fits(u); err != nil {
 		return nil, err
 	}
 	otherwise := rest.Default
@@ -60,8 +56,8 @@ func (s *Service) uploadPart(_ context.Context, c *rest.Call, in *UploadPartInpu
 		return nil, err
 	}
 	p := &bucket.Part{
-		Number: *in.PartNumber, ETag: hex.EncodeToString(got.MD5), Modified: s.now(),
-		Content:  s.store.Whole(got.Blob, got.Size),
+		Number: *in.PartNumber, ETag: hex.EncodeToString(got.MD5), Modified: c.at.now(),
+		Content:  c.at.store.Whole(got.Blob, got.Size),
 		Checksum: bucket.Checksum{Algorithm: got.Algorithm, Value: got.Checksum}, Second: got.Second,
 	}
 	if err := b.PutPart(u.ID, p); err != nil {
@@ -85,16 +81,12 @@ func (in *UploadPartInput) checkNumber() error {
 }
 
 // upload returns an upload of a key.
-func (s *Service) upload(c *rest.Call, name, key, id string) (*bucket.Bucket, *bucket.Upload, error) {
-	b, err := s.bucket(c, name)
-	if err != nil {
-		return nil, nil, err
-	}
+func upload(b *bucket.Bucket, key, id string) (*bucket.Upload, error) {
 	u, _, ok := b.Parts(id)
 	if !ok || u.Key != key {
-		return nil, nil, noSuchUpload(id)
+		return nil, noSuchUpload(id)
 	}
-	return b, u, nil
+	return u, nil
 }
 
 // checkPartSum compares the checksum of a part with what the upload was created with.
@@ -127,21 +119,18 @@ type UploadPartCopyOutput struct {
 
 // uploadPartCopy has its ETag in the body, unlike UploadPart. A range needs both ends, and must lie within the source
 // (AWS's API reference, UploadPartCopy).
-func (s *Service) uploadPartCopy(
-	_ context.Context, c *rest.Call, in *UploadPartCopyInput,
-) (*UploadPartCopyOutput, error) {
-	b, u, err := s.upload(c, in.Bucket, in.Key, in.UploadID)
+func uploadPartCopy(c call, b *bucket.Bucket, in *UploadPartCopyInput) (*UploadPartCopyOutput, error) {
+	u, err := upload(b, in.Key, in.UploadID)
 	if err != nil {
 		return nil, err
 	}
 	if err := in.checkNumber(); err != nil {
 		return nil, err
 	}
-	key := CustomerKey{in.SSECustomerAlgorithm, in.SSECustomerKey, in.SSECustomerKeyMD5}
-	if err := key.fits(u); err != nil {
+	if err := in.fits(u); err != nil {
 		return nil, err
 	}
-	_, source, err := in.open(s, c)
+	_, source, err := in.open(c)
 	if err != nil {
 		return nil, err
 	}
@@ -150,7 +139,7 @@ func (s *Service) uploadPartCopy(
 	if err != nil {
 		return nil, err
 	}
-	p := &bucket.Part{Number: *in.PartNumber, Modified: s.now(), Content: content}
+	p := &bucket.Part{Number: *in.PartNumber, Modified: c.at.now(), Content: content}
 	p.Checksum.Algorithm = rest.Default
 	if u.Checksum.Algorithm != "" {
 		p.Checksum.Algorithm = u.Checksum.Algorithm
@@ -234,11 +223,7 @@ type ListedPart struct {
 
 // listParts lists a part with its number once, as it was uploaded last, and its checksum only if the upload has an
 // algorithm.
-func (s *Service) listParts(_ context.Context, c *rest.Call, in *ListPartsInput) (*ListPartsOutput, error) {
-	b, err := s.bucket(c, in.Bucket)
-	if err != nil {
-		return nil, err
-	}
+func listParts(_ call, b *bucket.Bucket, in *ListPartsInput) (*ListPartsOutput, error) {
 	u, parts, ok := b.Parts(in.UploadID)
 	if !ok || u.Key != in.Key {
 		return nil, noSuchUpload(in.UploadID)

@@ -1,7 +1,6 @@
 package s3
 
 import (
-	"context"
 	"encoding/hex"
 
 	"github.com/godwitmq/godwit/localaws/rest"
@@ -35,12 +34,9 @@ const (
 
 // putObject compares its conditions before it reads the body. If they hold and the key is changed meanwhile, the answer
 // is 409 (recorded on AWS for uploads, 2025-03-17: TestRecordedS3Conditions). Without a checksum it computes CRC64NVME.
-func (s *Service) putObject(_ context.Context, c *rest.Call, in *PutObjectInput) (*PutObjectOutput, error) {
-	b, err := s.bucket(c, in.Bucket)
+func putObject(c call, b *bucket.Bucket, in *PutObjectInput) (*PutObjectOutput, error) {
+	err := checkKey(in.Key)
 	if err != nil {
-		return nil, err
-	}
-	if err := checkKey(in.Key); err != nil {
 		return nil, err
 	}
 	o := &bucket.Object{Key: in.Key}
@@ -61,12 +57,12 @@ func (s *Service) putObject(_ context.Context, c *rest.Call, in *PutObjectInput)
 	if err != nil {
 		return nil, err
 	}
-	o.Content, o.ETag, o.Modified = s.store.Whole(got.Blob, got.Size), hex.EncodeToString(got.MD5), s.now()
+	o.Content, o.ETag, o.Modified = c.at.store.Whole(got.Blob, got.Size), hex.EncodeToString(got.MD5), c.at.now()
 	o.Checksum = bucket.Checksum{Algorithm: got.Algorithm, Type: fullObject, Value: got.Checksum}
 	if err := b.Put(o, condition, watch); err != nil {
 		return nil, refused(err)
 	}
-	s.notify(c, b, "ObjectCreated:Put", o)
+	c.at.notify(c.Call, b, "ObjectCreated:Put", o)
 	return &PutObjectOutput{
 		ETag: quote(o.ETag), Expiration: expiration(b.Settings(), o), ShownChecksum: shownChecksum(o.Checksum),
 		ShownEncryption: shownEncryption(o.Encryption),

@@ -1,7 +1,6 @@
 package s3
 
 import (
-	"context"
 	"fmt"
 	"strconv"
 	"strings"
@@ -27,10 +26,8 @@ type ReadInput struct {
 	ResponseContentLanguage    string `rest:"query,response-content-language"`
 	ResponseContentType        string `rest:"query,response-content-type"`
 	ResponseExpires            string `rest:"query,response-expires"`
-	SSECustomerAlgorithm       string `rest:"header,x-amz-server-side-encryption-customer-algorithm"`
-	SSECustomerKey             string `rest:"header,x-amz-server-side-encryption-customer-key"`
-	SSECustomerKeyMD5          string `rest:"header,x-amz-server-side-encryption-customer-key-MD5"`
-	VersionID                  string `rest:"query,versionId"`
+	CustomerKey
+	VersionID string `rest:"query,versionId"`
 }
 
 // view is the part of an object that a read wants.
@@ -40,16 +37,15 @@ type view struct {
 }
 
 // look checks a read of an object and describes what it wants.
-func (s *Service) look(c *rest.Call, b *bucket.Bucket, o *bucket.Object, in *ReadInput) (view, error) {
+func look(c call, b *bucket.Bucket, o *bucket.Object, in *ReadInput) (view, error) {
 	conditions := ReadConditions{
 		match: in.IfMatch, noneMatch: in.IfNoneMatch, modifiedSince: in.IfModifiedSince,
 		unmodifiedSince: in.IfUnmodifiedSince,
 	}
-	if err := conditions.check(o, s.now()); err != nil {
+	if err := conditions.check(o, c.at.now()); err != nil {
 		return view{}, err
 	}
-	key := CustomerKey{in.SSECustomerAlgorithm, in.SSECustomerKey, in.SSECustomerKeyMD5}
-	if err := key.opens(o); err != nil {
+	if err := in.opens(o); err != nil {
 		return view{}, err
 	}
 	v := view{length: o.Size(), shown: shown(b.Settings(), o)}
@@ -76,7 +72,7 @@ func (s *Service) look(c *rest.Call, b *bucket.Bucket, o *bucket.Object, in *Rea
 }
 
 // override replaces headers by those that a signed URL asks for.
-func (in *ReadInput) override(c *rest.Call, sh *Shown) error {
+func (in *ReadInput) override(c call, sh *Shown) error {
 	used := false
 	for _, o := range []struct {
 		text string
@@ -198,11 +194,7 @@ type GetObjectOutput struct {
 
 // getObject answers 404 for a missing key; AWS answers 403 if the caller may not list the bucket. The classes GLACIER
 // and DEEP_ARCHIVE are InvalidObjectState until they are restored (AWS's API reference, GetObject).
-func (s *Service) getObject(_ context.Context, c *rest.Call, in *GetObjectInput) (*GetObjectOutput, error) {
-	b, err := s.bucket(c, in.Bucket)
-	if err != nil {
-		return nil, err
-	}
+func getObject(c call, b *bucket.Bucket, in *GetObjectInput) (*GetObjectOutput, error) {
 	if err := checkVersion(in.VersionID); err != nil {
 		return nil, err
 	}
@@ -211,7 +203,7 @@ func (s *Service) getObject(_ context.Context, c *rest.Call, in *GetObjectInput)
 		return nil, noSuchKey(in.Key)
 	}
 	defer o.Content.Release()
-	v, err := s.look(c, b, o, &in.ReadInput)
+	v, err := look(c, b, o, &in.ReadInput)
 	if err != nil {
 		return nil, err
 	}
@@ -237,16 +229,12 @@ type HeadObjectOutput struct {
 
 // headObject has no body, so that an error is only a status, and a missing key is 404; on AWS 403 if the caller may not
 // list the bucket (AWS's API reference, HeadObject).
-func (s *Service) headObject(_ context.Context, c *rest.Call, in *HeadObjectInput) (*HeadObjectOutput, error) {
-	b, err := s.bucket(c, in.Bucket)
-	if err != nil {
-		return nil, err
-	}
+func headObject(c call, b *bucket.Bucket, in *HeadObjectInput) (*HeadObjectOutput, error) {
 	o, err := object(b, in.Key, in.VersionID)
 	if err != nil {
 		return nil, err
 	}
-	v, err := s.look(c, b, o, &in.ReadInput)
+	v, err := look(c, b, o, &in.ReadInput)
 	if err != nil {
 		return nil, err
 	}

@@ -54,49 +54,6 @@ func invalidBucketName(name string) error {
 	return rest.Refuse(400, "InvalidBucketName", "The specified bucket is not valid.", "BucketName", name)
 }
 
-// bucket returns the bucket of a call. A bucket of another region than that of the signature is answered by a redirect.
-func (s *Service) bucket(c *rest.Call, name string) (*bucket.Bucket, error) {
-	b, err := s.anyRegion(c, name)
-	if err == nil && c.Region != "" && c.Region != b.Region() {
-		moved := rest.Refuse(301, "PermanentRedirect", "The bucket you are attempting to access must be addressed using "+
-			"the specified endpoint. Please send all future requests to this endpoint.",
-			"Endpoint", name+".s3."+b.Region()+".amazonaws.com", "Bucket", name)
-		moved.Header = map[string]string{"X-Amz-Bucket-Region": b.Region()}
-		return nil, moved
-	}
-	return b, err
-}
-
-// anyRegion returns the bucket of a call, whatever region it is signed for.
-func (s *Service) anyRegion(c *rest.Call, name string) (*bucket.Bucket, error) {
-	if err := checkSignedRegion(c); err != nil {
-		return nil, err
-	}
-	b := s.store.Bucket(name)
-	switch {
-	case b == nil && !validBucketName(name):
-		return nil, invalidBucketName(name)
-	case b == nil:
-		return nil, noSuchBucket(name)
-	case c.Owner != "" && c.Owner != b.Account() || !mayUse(c, b):
-		return nil, accessDenied()
-	}
-	return b, nil
-}
-
-// checkSignedRegion refuses the name that SDKs have for the global endpoint, which is signed for the first region.
-func checkSignedRegion(c *rest.Call) error {
-	if c.Region == "aws-global" {
-		return rest.Refuse(400, "AuthorizationHeaderMalformed", "The authorization header is malformed; the region '"+
-			c.Region+"' is wrong; expecting '"+firstRegion+"'", "Region", firstRegion)
-	}
-	return nil
-}
-
-// mayUse reports whether a caller may use a bucket: a caller of its account, and one that is not signed. The policies
-// of buckets are not asked.
-func mayUse(c *rest.Call, b *bucket.Bucket) bool { return c.Caller == "" || c.Account == b.Account() }
-
 func accessDenied() error { return rest.Refuse(403, "AccessDenied", "Access Denied") }
 
 // maxKey is the length of the longest key, in bytes.

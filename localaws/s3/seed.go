@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/godwitmq/godwit/localaws/random"
 	"github.com/godwitmq/godwit/localaws/s3/bucket"
 	"github.com/godwitmq/godwit/localaws/wire"
 )
@@ -41,29 +42,29 @@ func (s *Service) Plant(seed Seed) error {
 	if err != nil {
 		return fmt.Errorf("tags: %w", err)
 	}
-	b, err := s.create(account, seed.Name, region, &bucket.Settings{Tags: tags}, false)
+	b, err := create(s, account, seed.Name, region, &bucket.Settings{Tags: tags}, false)
 	if err != nil {
 		return err
 	}
-	all, err := s.planted(seed)
+	all, err := seed.notifications(s.opts.Random)
 	if err != nil {
 		return err
 	}
-	if err := s.checkDestinations(b, all); err != nil {
+	if err := checkDestinations(s, b, all); err != nil {
 		return fmt.Errorf("notifications: %w", err)
 	}
 	return b.Configure(func(set *bucket.Settings) { set.Tags, set.Notifications = tags, all })
 }
 
-// planted returns the notifications of a seed.
-func (s *Service) planted(seed Seed) ([]bucket.Notification, error) {
+// notifications returns the notifications of a seed.
+func (seed *Seed) notifications(r *random.Source) ([]bucket.Notification, error) {
 	var all []bucket.Notification
 	for i, n := range seed.Notifications {
 		if err := checkEvents(n.Events); err != nil {
 			return nil, fmt.Errorf("notifications[%d].events: %w", i, err)
 		}
 		one := bucket.Notification{
-			ID: s.opts.Random.UUID(), Destination: n.Destination, Events: n.Events, Prefix: n.Prefix, Suffix: n.Suffix,
+			ID: r.UUID(), Destination: n.Destination, Events: n.Events, Prefix: n.Prefix, Suffix: n.Suffix,
 		}
 		if n.Prefix != "" {
 			one.PrefixName = "Prefix"

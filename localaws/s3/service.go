@@ -2,7 +2,9 @@ package s3
 
 import (
 	"log/slog"
+	"slices"
 	"sync"
+	"time"
 
 	"github.com/godwitmq/godwit/localaws/clock"
 	"github.com/godwitmq/godwit/localaws/keep"
@@ -89,97 +91,25 @@ func (s *Service) Close() {
 func (s *Service) Wire() *rest.Service {
 	return &rest.Service{
 		Name: "s3", XMLNS: "http://s3.amazonaws.com/doc/2006-03-01/", Unbuilt: unbuilt(),
-		Actions: append(append(append(s.bucketActions(), s.settingActions()...), s.objectActions()...), s.absent()...),
+		Actions: slices.Concat(bucketActions(s), settingActions(s), objectActions(s), absent(s)),
 	}
 }
 
-func on(method string, level rest.Level, query ...string) rest.Route {
-	return rest.Route{Method: method, Level: level, Query: query}
-}
-
-func copying(query ...string) rest.Route {
-	return rest.Route{Method: "PUT", Level: rest.Object, Query: query, Header: "x-amz-copy-source"}
-}
-
-func (s *Service) bucketActions() []rest.Action {
-	return []rest.Action{
-		rest.Op("CreateBucket", on("PUT", rest.Bucket), s.createBucket),
-		rest.Op("DeleteBucket", on("DELETE", rest.Bucket), s.deleteBucket),
-		rest.Op("GetBucketLocation", on("GET", rest.Bucket, "location"), s.getBucketLocation).
-			Document("LocationConstraint"),
-		rest.Op("HeadBucket", on("HEAD", rest.Bucket), s.headBucket),
-		rest.Op("ListBuckets", on("GET", rest.Root), s.listBuckets).Document("ListAllMyBucketsResult"),
-		rest.Op("ListMultipartUploads", on("GET", rest.Bucket, "uploads"), s.listMultipartUploads).
-			Document("ListMultipartUploadsResult"),
-		rest.Op("ListObjects", on("GET", rest.Bucket), s.listObjects).Document("ListBucketResult"),
-		rest.Op("ListObjectsV2", on("GET", rest.Bucket, "list-type=2"), s.listObjectsV2).Document("ListBucketResult"),
-		rest.Op("ListObjectVersions", on("GET", rest.Bucket, "versions"), s.listObjectVersions).
-			Document("ListVersionsResult"),
-		rest.Op("DeleteObjects", on("POST", rest.Bucket, "delete"), s.deleteObjects).Document("DeleteResult"),
+// Control returns the actions of S3 Control that are about tags of buckets. Terraform's provider reads and writes tags
+// with them. Their path is /v20180820/tags/ARN, so in terms of package rest the version is a bucket, and the rest is a
+// key.
+func (s *Service) Control() *rest.Service {
+	tags := func(method string) rest.Route { return at(method, rest.Object) }
+	return &rest.Service{
+		Name: "s3control", XMLNS: "http://awss3control.amazonaws.com/doc/2018-08-20/", Wrapped: true, PathOnly: true,
+		Rest: beyondTags,
+		Actions: []rest.Action{
+			onTagged(s, "ListTagsForResource", tags("GET"), listTagsForResource).Document("ListTagsForResourceResult"),
+			onTagged(s, "TagResource", tags("POST"), tagResource),
+			onTagged(s, "UntagResource", tags("DELETE"), untagResource),
+		},
 	}
 }
 
-func (s *Service) settingActions() []rest.Action {
-	put := func(what string) rest.Route { return on("PUT", rest.Bucket, what) }
-	get := func(what string) rest.Route { return on("GET", rest.Bucket, what) }
-	remove := func(what string) rest.Route { return on("DELETE", rest.Bucket, what) }
-	return []rest.Action{
-		rest.Op("DeleteBucketCors", remove("cors"), s.deleteBucketCORS),
-		rest.Op("DeleteBucketEncryption", remove("encryption"), s.deleteBucketEncryption),
-		rest.Op("DeleteBucketLifecycle", remove("lifecycle"), s.deleteBucketLifecycle),
-		rest.Op("DeleteBucketOwnershipControls", remove("ownershipControls"), s.deleteBucketOwnershipControls),
-		rest.Op("DeleteBucketPolicy", remove("policy"), s.deleteBucketPolicy),
-		rest.Op("DeleteBucketTagging", remove("tagging"), s.deleteBucketTagging),
-		rest.Op("DeleteBucketWebsite", remove("website"), s.deleteBucketWebsite),
-		rest.Op("DeletePublicAccessBlock", remove("publicAccessBlock"), s.deletePublicAccessBlock),
-		rest.Op("GetBucketCors", get("cors"), s.getBucketCORS).Document("CORSConfiguration"),
-		rest.Op("GetBucketEncryption", get("encryption"), s.getBucketEncryption).
-			Document("ServerSideEncryptionConfiguration"),
-		rest.Op("GetBucketLifecycleConfiguration", get("lifecycle"), s.getBucketLifecycleConfiguration).
-			Document("LifecycleConfiguration"),
-		rest.Op("GetBucketLogging", get("logging"), s.getBucketLogging).Document("BucketLoggingStatus"),
-		rest.Op("GetBucketNotificationConfiguration", get("notification"), s.getBucketNotificationConfiguration).
-			Document("NotificationConfiguration"),
-		rest.Op("GetBucketOwnershipControls", get("ownershipControls"), s.getBucketOwnershipControls).
-			Document("OwnershipControls"),
-		rest.Op("GetBucketPolicy", get("policy"), s.getBucketPolicy),
-		rest.Op("GetBucketTagging", get("tagging"), s.getBucketTagging).Document("Tagging"),
-		rest.Op("GetBucketWebsite", get("website"), s.getBucketWebsite).Document("WebsiteConfiguration"),
-		rest.Op("GetPublicAccessBlock", get("publicAccessBlock"), s.getPublicAccessBlock).
-			Document("PublicAccessBlockConfiguration"),
-		rest.Op("PutBucketAcl", put("acl"), s.putBucketACL),
-		rest.Op("PutBucketCors", put("cors"), s.putBucketCORS),
-		rest.Op("PutBucketEncryption", put("encryption"), s.putBucketEncryption),
-		rest.Op("PutBucketLifecycleConfiguration", put("lifecycle"), s.putBucketLifecycleConfiguration),
-		rest.Op("PutBucketLogging", put("logging"), s.putBucketLogging),
-		rest.Op("PutBucketNotificationConfiguration", put("notification"), s.putBucketNotificationConfiguration),
-		rest.Op("PutBucketOwnershipControls", put("ownershipControls"), s.putBucketOwnershipControls),
-		rest.Op("PutBucketPolicy", put("policy"), s.putBucketPolicy),
-		rest.Op("PutBucketTagging", put("tagging"), s.putBucketTagging),
-		rest.Op("PutBucketWebsite", put("website"), s.putBucketWebsite),
-		rest.Op("PutPublicAccessBlock", put("publicAccessBlock"), s.putPublicAccessBlock),
-	}
-}
-
-func (s *Service) objectActions() []rest.Action {
-	return []rest.Action{
-		rest.Op("AbortMultipartUpload", on("DELETE", rest.Object, "uploadId"), s.abortMultipartUpload),
-		rest.Op("CompleteMultipartUpload", on("POST", rest.Object, "uploadId"), s.completeMultipartUpload).
-			Document("CompleteMultipartUploadResult"),
-		rest.Op("CopyObject", copying(), s.copyObject).Document("CopyObjectResult"),
-		rest.Op("CreateMultipartUpload", on("POST", rest.Object, "uploads"), s.createMultipartUpload).
-			Document("InitiateMultipartUploadResult"),
-		rest.Op("DeleteObject", on("DELETE", rest.Object), s.deleteObject),
-		rest.Op("DeleteObjectTagging", on("DELETE", rest.Object, "tagging"), s.deleteObjectTagging),
-		rest.Op("GetObject", on("GET", rest.Object), s.getObject),
-		rest.Op("GetObjectAttributes", on("GET", rest.Object, "attributes"), s.getObjectAttributes).
-			Document("GetObjectAttributesResponse"),
-		rest.Op("GetObjectTagging", on("GET", rest.Object, "tagging"), s.getObjectTagging).Document("Tagging"),
-		rest.Op("HeadObject", on("HEAD", rest.Object), s.headObject),
-		rest.Op("ListParts", on("GET", rest.Object, "uploadId"), s.listParts).Document("ListPartsResult"),
-		rest.Op("PutObject", on("PUT", rest.Object), s.putObject).Streaming(),
-		rest.Op("PutObjectTagging", on("PUT", rest.Object, "tagging"), s.putObjectTagging),
-		rest.Op("UploadPart", on("PUT", rest.Object, "partNumber", "uploadId"), s.uploadPart).Streaming(),
-		rest.Op("UploadPartCopy", copying("partNumber", "uploadId"), s.uploadPartCopy).Document("CopyPartResult"),
-	}
-}
+// now returns the server's time as S3 writes it: in whole seconds.
+func (s *Service) now() time.Time { return s.opts.Clock.Now().UTC().Truncate(time.Second) }

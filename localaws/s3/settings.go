@@ -1,7 +1,6 @@
 package s3
 
 import (
-	"context"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -20,18 +19,18 @@ const (
 )
 
 // keep stores a configuration that does not act, and says so once a part.
-func (s *Service) keep(b *bucket.Bucket, part string, alter func(*bucket.Settings)) error {
-	if err := s.configure(b, alter); err != nil {
+func (c call) keep(b *bucket.Bucket, part string, alter func(*bucket.Settings)) error {
+	if err := configure(b, alter); err != nil {
 		return err
 	}
-	s.inert(b, part)
+	c.inert(b, part)
 	return nil
 }
 
 // inert says once that a part does not act.
-func (s *Service) inert(b *bucket.Bucket, part string) {
-	if _, told := s.told.LoadOrStore(part, true); !told {
-		s.log.Warn("s3: a configuration is kept and shown, and does not act", "part", part, "bucket", b.Name())
+func (c call) inert(b *bucket.Bucket, part string) {
+	if _, told := c.at.told.LoadOrStore(part, true); !told {
+		c.at.log.Warn("s3: a configuration is kept and shown, and does not act", "part", part, "bucket", b.Name())
 	}
 }
 
@@ -46,11 +45,7 @@ type PutBucketPolicyInput struct {
 const maxPolicy = 20 << 10
 
 // putBucketPolicy stores a policy. It refuses nobody, because every caller is the owner.
-func (s *Service) putBucketPolicy(_ context.Context, c *rest.Call, in *PutBucketPolicyInput) (*Done, error) {
-	b, err := s.bucket(c, in.Bucket)
-	if err != nil {
-		return nil, err
-	}
+func putBucketPolicy(_ call, b *bucket.Bucket, in *PutBucketPolicyInput) (*Done, error) {
 	var document struct {
 		Version   string
 		Statement json.RawMessage
@@ -63,11 +58,11 @@ func (s *Service) putBucketPolicy(_ context.Context, c *rest.Call, in *PutBucket
 	case len(document.Statement) == 0:
 		return nil, rest.Refuse(400, "MalformedPolicy", "Missing required field Statement")
 	}
-	return noContent(), s.configure(b, func(set *bucket.Settings) { set.Policy = in.Policy })
+	return noContent(), configure(b, func(set *bucket.Settings) { set.Policy = in.Policy })
 }
 
 // configure changes the settings of a bucket.
-func (s *Service) configure(b *bucket.Bucket, alter func(*bucket.Settings)) error {
+func configure(b *bucket.Bucket, alter func(*bucket.Settings)) error {
 	if err := b.Configure(alter); err != nil {
 		return modelError(err, b, "", "", bucket.Condition{})
 	}
@@ -81,25 +76,17 @@ type GetBucketPolicyOutput struct {
 
 // getBucketPolicy answers the policy as it was put, in JSON and not in XML, or NoSuchBucketPolicy (AWS's API
 // reference).
-func (s *Service) getBucketPolicy(_ context.Context, c *rest.Call, in *BucketInput) (*GetBucketPolicyOutput, error) {
-	b, err := s.bucket(c, in.Bucket)
-	if err != nil {
-		return nil, err
-	}
+func getBucketPolicy(_ call, b *bucket.Bucket, in *BucketInput) (*GetBucketPolicyOutput, error) {
 	text := b.Settings().Policy
 	if text == "" {
-		return nil, rest.Refuse(404, "NoSuchBucketPolicy", "The bucket policy does not exist", "BucketName", in.Bucket)
+		return nil, notFound(b, "NoSuchBucketPolicy", "The bucket policy does not exist")
 	}
 	return &GetBucketPolicyOutput{text}, nil
 }
 
 // deleteBucketPolicy succeeds also where there is no policy.
-func (s *Service) deleteBucketPolicy(_ context.Context, c *rest.Call, in *BucketInput) (*Done, error) {
-	b, err := s.bucket(c, in.Bucket)
-	if err != nil {
-		return nil, err
-	}
-	return noContent(), s.configure(b, func(set *bucket.Settings) { set.Policy = "" })
+func deleteBucketPolicy(_ call, b *bucket.Bucket, _ *BucketInput) (*Done, error) {
+	return noContent(), configure(b, func(set *bucket.Settings) { set.Policy = "" })
 }
 
 // PutBucketCORSInput is the input of PutBucketCors.
@@ -111,11 +98,7 @@ type PutBucketCORSInput struct {
 const maxCORSRules = 100 // S3: rules of a bucket
 
 // putBucketCORS keeps the rules. Which pages may call the server is an option of the server.
-func (s *Service) putBucketCORS(_ context.Context, c *rest.Call, in *PutBucketCORSInput) (*Done, error) {
-	b, err := s.bucket(c, in.Bucket)
-	if err != nil {
-		return nil, err
-	}
+func putBucketCORS(c call, b *bucket.Bucket, in *PutBucketCORSInput) (*Done, error) {
 	set := in.CORSConfiguration
 	if set == nil || len(set.CORSRule) == 0 || len(set.CORSRule) > maxCORSRules {
 		return nil, rest.MalformedXML()
@@ -130,7 +113,7 @@ func (s *Service) putBucketCORS(_ context.Context, c *rest.Call, in *PutBucketCO
 			}
 		}
 	}
-	return done(), s.keep(b, keptCORS, func(to *bucket.Settings) { to.CORS = set })
+	return done(), c.keep(b, keptCORS, func(to *bucket.Settings) { to.CORS = set })
 }
 
 // GetBucketCORSOutput is the output of GetBucketCors.
@@ -139,26 +122,17 @@ type GetBucketCORSOutput struct {
 }
 
 // getBucketCORS is NoSuchCORSConfiguration where there are no rules.
-func (s *Service) getBucketCORS(_ context.Context, c *rest.Call, in *BucketInput) (*GetBucketCORSOutput, error) {
-	b, err := s.bucket(c, in.Bucket)
-	if err != nil {
-		return nil, err
-	}
+func getBucketCORS(_ call, b *bucket.Bucket, in *BucketInput) (*GetBucketCORSOutput, error) {
 	set := b.Settings().CORS
 	if set == nil {
-		return nil, rest.Refuse(404, "NoSuchCORSConfiguration", "The CORS configuration does not exist",
-			"BucketName", in.Bucket)
+		return nil, notFound(b, "NoSuchCORSConfiguration", "The CORS configuration does not exist")
 	}
 	return &GetBucketCORSOutput{set.CORSRule}, nil
 }
 
 // deleteBucketCORS succeeds also where there are no rules.
-func (s *Service) deleteBucketCORS(_ context.Context, c *rest.Call, in *BucketInput) (*Done, error) {
-	b, err := s.bucket(c, in.Bucket)
-	if err != nil {
-		return nil, err
-	}
-	return noContent(), s.configure(b, func(set *bucket.Settings) { set.CORS = nil })
+func deleteBucketCORS(_ call, b *bucket.Bucket, _ *BucketInput) (*Done, error) {
+	return noContent(), configure(b, func(set *bucket.Settings) { set.CORS = nil })
 }
 
 // PutBucketLoggingInput is the input of PutBucketLogging.
@@ -173,19 +147,15 @@ type LoggingStatus struct {
 }
 
 // putBucketLogging keeps the target, which must be a bucket of the same account and region. An empty status removes it.
-func (s *Service) putBucketLogging(_ context.Context, c *rest.Call, in *PutBucketLoggingInput) (*Done, error) {
-	b, err := s.bucket(c, in.Bucket)
-	if err != nil {
-		return nil, err
-	}
+func putBucketLogging(c call, b *bucket.Bucket, in *PutBucketLoggingInput) (*Done, error) {
 	if in.BucketLoggingStatus == nil {
 		return nil, rest.MalformedXML()
 	}
 	set := in.BucketLoggingStatus.LoggingEnabled
 	if set == nil {
-		return done(), s.configure(b, func(to *bucket.Settings) { to.Logging = nil })
+		return done(), configure(b, func(to *bucket.Settings) { to.Logging = nil })
 	}
-	target := s.store.Bucket(set.TargetBucket)
+	target := c.at.store.Bucket(set.TargetBucket)
 	switch {
 	case target == nil:
 		return nil, rest.Refuse(400, "InvalidTargetBucketForLogging", "The target bucket for logging does not exist",
@@ -197,15 +167,11 @@ func (s *Service) putBucketLogging(_ context.Context, c *rest.Call, in *PutBucke
 		return nil, rest.Refuse(403, "CrossLocationLoggingProhibitted", "Cross S3 location logging not allowed.",
 			"TargetBucketLocation", target.Region())
 	}
-	return done(), s.keep(b, keptLogging, func(to *bucket.Settings) { to.Logging = set })
+	return done(), c.keep(b, keptLogging, func(to *bucket.Settings) { to.Logging = set })
 }
 
 // getBucketLogging answers an empty status where nothing is logged, and no error (AWS's API reference).
-func (s *Service) getBucketLogging(_ context.Context, c *rest.Call, in *BucketInput) (*LoggingStatus, error) {
-	b, err := s.bucket(c, in.Bucket)
-	if err != nil {
-		return nil, err
-	}
+func getBucketLogging(_ call, b *bucket.Bucket, _ *BucketInput) (*LoggingStatus, error) {
 	return &LoggingStatus{b.Settings().Logging}, nil
 }
 
@@ -216,11 +182,7 @@ type PutBucketWebsiteInput struct {
 }
 
 // putBucketWebsite keeps the configuration. The server has no endpoint of websites.
-func (s *Service) putBucketWebsite(_ context.Context, c *rest.Call, in *PutBucketWebsiteInput) (*Done, error) {
-	b, err := s.bucket(c, in.Bucket)
-	if err != nil {
-		return nil, err
-	}
+func putBucketWebsite(c call, b *bucket.Bucket, in *PutBucketWebsiteInput) (*Done, error) {
 	set := in.WebsiteConfiguration
 	if set == nil {
 		return nil, rest.MalformedXML()
@@ -228,7 +190,7 @@ func (s *Service) putBucketWebsite(_ context.Context, c *rest.Call, in *PutBucke
 	if err := checkWebsite(set); err != nil {
 		return nil, err
 	}
-	return done(), s.keep(b, keptWebsite, func(to *bucket.Settings) { to.Website = set })
+	return done(), c.keep(b, keptWebsite, func(to *bucket.Settings) { to.Website = set })
 }
 
 func checkWebsite(w *bucket.Website) error {
@@ -273,24 +235,15 @@ func checkProtocol(name *string) error {
 }
 
 // getBucketWebsite is NoSuchWebsiteConfiguration where there is none.
-func (s *Service) getBucketWebsite(_ context.Context, c *rest.Call, in *BucketInput) (*bucket.Website, error) {
-	b, err := s.bucket(c, in.Bucket)
-	if err != nil {
-		return nil, err
-	}
+func getBucketWebsite(_ call, b *bucket.Bucket, in *BucketInput) (*bucket.Website, error) {
 	set := b.Settings().Website
 	if set == nil {
-		return nil, rest.Refuse(404, "NoSuchWebsiteConfiguration",
-			"The specified bucket does not have a website configuration", "BucketName", in.Bucket)
+		return nil, notFound(b, "NoSuchWebsiteConfiguration", "The specified bucket does not have a website configuration")
 	}
 	return set, nil
 }
 
 // deleteBucketWebsite succeeds also where there is no configuration (AWS's API reference, DeleteBucketWebsite).
-func (s *Service) deleteBucketWebsite(_ context.Context, c *rest.Call, in *BucketInput) (*Done, error) {
-	b, err := s.bucket(c, in.Bucket)
-	if err != nil {
-		return nil, err
-	}
-	return noContent(), s.configure(b, func(set *bucket.Settings) { set.Website = nil })
+func deleteBucketWebsite(_ call, b *bucket.Bucket, _ *BucketInput) (*Done, error) {
+	return noContent(), configure(b, func(set *bucket.Settings) { set.Website = nil })
 }

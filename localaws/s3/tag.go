@@ -1,7 +1,6 @@
 package s3
 
 import (
-	"context"
 	"regexp"
 	"strings"
 	"unicode/utf8"
@@ -116,11 +115,7 @@ type PutBucketTaggingInput struct {
 
 // putBucketTagging replaces all tags; TagResource of S3 Control adds. The error of a tag that begins with aws: differs
 // from that of an object (recorded on AWS, 2025-01-21: TestRecordedS3Tags).
-func (s *Service) putBucketTagging(_ context.Context, c *rest.Call, in *PutBucketTaggingInput) (*Done, error) {
-	b, err := s.bucket(c, in.Bucket)
-	if err != nil {
-		return nil, err
-	}
+func putBucketTagging(_ call, b *bucket.Bucket, in *PutBucketTaggingInput) (*Done, error) {
 	if in.Tagging == nil {
 		return nil, rest.MalformedXML()
 	}
@@ -128,30 +123,22 @@ func (s *Service) putBucketTagging(_ context.Context, c *rest.Call, in *PutBucke
 	if err != nil {
 		return nil, err
 	}
-	return noContent(), s.configure(b, func(set *bucket.Settings) { set.Tags = tags })
+	return noContent(), configure(b, func(set *bucket.Settings) { set.Tags = tags })
 }
 
 // getBucketTagging is NoSuchTagSet for a bucket without tags, where an object without tags has an empty set (AWS's API
 // reference).
-func (s *Service) getBucketTagging(_ context.Context, c *rest.Call, in *BucketInput) (*TaggingOutput, error) {
-	b, err := s.bucket(c, in.Bucket)
-	if err != nil {
-		return nil, err
-	}
+func getBucketTagging(_ call, b *bucket.Bucket, in *BucketInput) (*TaggingOutput, error) {
 	tags := b.Settings().Tags
 	if len(tags) == 0 {
-		return nil, rest.Refuse(404, "NoSuchTagSet", "The TagSet does not exist", "BucketName", in.Bucket)
+		return nil, notFound(b, "NoSuchTagSet", "The TagSet does not exist")
 	}
 	return shownTags(tags), nil
 }
 
 // deleteBucketTagging removes all tags; UntagResource of S3 Control removes single ones.
-func (s *Service) deleteBucketTagging(_ context.Context, c *rest.Call, in *BucketInput) (*Done, error) {
-	b, err := s.bucket(c, in.Bucket)
-	if err != nil {
-		return nil, err
-	}
-	return noContent(), s.configure(b, func(set *bucket.Settings) { set.Tags = nil })
+func deleteBucketTagging(_ call, b *bucket.Bucket, _ *BucketInput) (*Done, error) {
+	return noContent(), configure(b, func(set *bucket.Settings) { set.Tags = nil })
 }
 
 // PutObjectTaggingInput is the input of PutObjectTagging.
@@ -163,11 +150,7 @@ type PutObjectTaggingInput struct {
 }
 
 // putObjectTagging replaces all tags, and takes ten (AWS's user guide, object tagging).
-func (s *Service) putObjectTagging(_ context.Context, c *rest.Call, in *PutObjectTaggingInput) (*Done, error) {
-	b, err := s.bucket(c, in.Bucket)
-	if err != nil {
-		return nil, err
-	}
+func putObjectTagging(c call, b *bucket.Bucket, in *PutObjectTaggingInput) (*Done, error) {
 	if in.Tagging == nil {
 		return nil, rest.MalformedXML()
 	}
@@ -175,11 +158,11 @@ func (s *Service) putObjectTagging(_ context.Context, c *rest.Call, in *PutObjec
 	if err != nil {
 		return nil, err
 	}
-	return done(), s.tagObject(c, b, in.Key, in.VersionID, "ObjectTagging:Put", tags)
+	return done(), tagObject(c, b, in.Key, in.VersionID, "ObjectTagging:Put", tags)
 }
 
 // tagObject replaces the tags of an object.
-func (s *Service) tagObject(c *rest.Call, b *bucket.Bucket, key, version, event string, tags []bucket.Tag) error {
+func tagObject(c call, b *bucket.Bucket, key, version, event string, tags []bucket.Tag) error {
 	if _, err := object(b, key, version); err != nil {
 		return err
 	}
@@ -187,7 +170,7 @@ func (s *Service) tagObject(c *rest.Call, b *bucket.Bucket, key, version, event 
 		return modelError(err, b, key, "", bucket.Condition{})
 	}
 	if o := b.Object(key); o != nil {
-		s.notify(c, b, event, o)
+		c.at.notify(c.Call, b, event, o)
 	}
 	return nil
 }
@@ -201,11 +184,7 @@ type ObjectTaggingInput struct {
 
 // getObjectTagging answers an empty set for an object without tags, where a bucket without tags is NoSuchTagSet (AWS's
 // API reference).
-func (s *Service) getObjectTagging(_ context.Context, c *rest.Call, in *ObjectTaggingInput) (*TaggingOutput, error) {
-	b, err := s.bucket(c, in.Bucket)
-	if err != nil {
-		return nil, err
-	}
+func getObjectTagging(_ call, b *bucket.Bucket, in *ObjectTaggingInput) (*TaggingOutput, error) {
 	if err := checkVersion(in.VersionID); err != nil {
 		return nil, err
 	}
@@ -217,10 +196,6 @@ func (s *Service) getObjectTagging(_ context.Context, c *rest.Call, in *ObjectTa
 }
 
 // deleteObjectTagging removes all tags; an object without tags is no error.
-func (s *Service) deleteObjectTagging(_ context.Context, c *rest.Call, in *ObjectTaggingInput) (*Done, error) {
-	b, err := s.bucket(c, in.Bucket)
-	if err != nil {
-		return nil, err
-	}
-	return noContent(), s.tagObject(c, b, in.Key, in.VersionID, "ObjectTagging:Delete", nil)
+func deleteObjectTagging(c call, b *bucket.Bucket, in *ObjectTaggingInput) (*Done, error) {
+	return noContent(), tagObject(c, b, in.Key, in.VersionID, "ObjectTagging:Delete", nil)
 }

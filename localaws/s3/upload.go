@@ -1,13 +1,13 @@
 package s3
 
 import (
-	"context"
 	"encoding/base64"
 	"encoding/binary"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/godwitmq/godwit/localaws/random"
 	"github.com/godwitmq/godwit/localaws/rest"
 	"github.com/godwitmq/godwit/localaws/s3/bucket"
 )
@@ -36,17 +36,14 @@ type CreateMultipartUploadOutput struct {
 // createMultipartUpload decides about metadata, tags, encryption and checksum of the object. The checksum is of all
 // parts' checksums by default, but CRC64NVME is always of the whole object (AWS's user guide, checking object
 // integrity).
-func (s *Service) createMultipartUpload(
-	_ context.Context, c *rest.Call, in *CreateMultipartUploadInput,
-) (*CreateMultipartUploadOutput, error) {
-	b, err := s.bucket(c, in.Bucket)
+func createMultipartUpload(c call, b *bucket.Bucket, in *CreateMultipartUploadInput) (
+	*CreateMultipartUploadOutput, error,
+) {
+	err := checkKey(in.Key)
 	if err != nil {
 		return nil, err
 	}
-	if err := checkKey(in.Key); err != nil {
-		return nil, err
-	}
-	u := &bucket.Upload{Key: in.Key, Initiated: s.now(), ID: s.uploadID()}
+	u := &bucket.Upload{Key: in.Key, Initiated: c.at.now(), ID: uploadID(c.at.opts.Random)}
 	if u.Properties, err = in.properties(b); err != nil {
 		return nil, err
 	}
@@ -93,10 +90,10 @@ func (in *CreateMultipartUploadInput) checksum() (bucket.Checksum, error) {
 	return sum, nil
 }
 
-func (s *Service) uploadID() string {
+func uploadID(r *random.Source) string {
 	var raw [48]byte
 	for i := 0; i < len(raw); i += 8 {
-		binary.BigEndian.PutUint64(raw[i:], s.opts.Random.Uint64())
+		binary.BigEndian.PutUint64(raw[i:], r.Uint64())
 	}
 	return strings.NewReplacer("-", ".", "=", "").Replace(base64.URLEncoding.EncodeToString(raw[:]))
 }
@@ -110,8 +107,8 @@ type AbortMultipartUploadInput struct {
 
 // abortMultipartUpload deletes the parts at once. On AWS a part that is being uploaded may still succeed, so that a
 // client aborts until ListParts finds none (AWS's API reference, AbortMultipartUpload).
-func (s *Service) abortMultipartUpload(_ context.Context, c *rest.Call, in *AbortMultipartUploadInput) (*Done, error) {
-	b, u, err := s.upload(c, in.Bucket, in.Key, in.UploadID)
+func abortMultipartUpload(_ call, b *bucket.Bucket, in *AbortMultipartUploadInput) (*Done, error) {
+	u, err := upload(b, in.Key, in.UploadID)
 	if err != nil {
 		return nil, err
 	}
@@ -162,10 +159,10 @@ type ListedUpload struct {
 
 // listMultipartUploads ignores an upload-id-marker without a key-marker (AWS's API reference), and has next markers
 // also on the last page (recorded on AWS, 2025-01 to 2026-02: TestRecordedS3Lists).
-func (s *Service) listMultipartUploads(
-	_ context.Context, c *rest.Call, in *ListMultipartUploadsInput,
-) (*ListMultipartUploadsOutput, error) {
-	b, e, limit, err := s.listing(c, in.Bucket, in.EncodingType, in.MaxUploads, "max-uploads")
+func listMultipartUploads(_ call, b *bucket.Bucket, in *ListMultipartUploadsInput) (
+	*ListMultipartUploadsOutput, error,
+) {
+	e, limit, err := listing(in.EncodingType, in.MaxUploads, "max-uploads")
 	if err != nil {
 		return nil, err
 	}
