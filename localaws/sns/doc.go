@@ -1,4 +1,4 @@
-// Package sns is Amazon SNS on this machine: its model, and its actions, one file each.
+// Package sns is Amazon SNS on this machine: its model, and its actions, in the file of their noun.
 //
 // Its nouns: messages are published to a topic; a FIFO topic orders and de-duplicates them. A subscription delivers a
 // topic's messages to an endpoint: an SQS queue, or an http or https URL. Its settings say how, and its filter policy

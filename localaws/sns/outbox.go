@@ -1,9 +1,16 @@
 package sns
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"io"
+	"net/http"
+	"net/url"
 	"slices"
+	"strings"
 	"sync"
+	"time"
 )
 
 const (
@@ -125,4 +132,118 @@ func (o *outbox) next() []*post {
 		o.queue(l)
 	}
 	return due
+}
+
+// post is one delivery to an http or https endpoint, with all its attempts. One goroutine owns it.
+type post struct {
+	owner    *Service
+	endpoint string
+	headers  map[string]string
+	body     string
+	delays   []time.Duration     // before each remaining retry
+	accepted func()              // called once, if an attempt succeeded; nil: nobody wants to know
+	failed   func(reason string) // called once, if no attempt succeeded
+}
+
+// attemptTimeout is how long SNS waits for an endpoint's answer.
+const attemptTimeout = 15 * time.Second
+
+const agent = "Amazon Simple Notification Service Agent"
+
+// deliverOverHTTP starts a delivery and returns at once.
+func (s *Service) deliverOverHTTP(n *notification, to recipient, policy subscriptionDelivery) {
+	own := n.alone() // because the delivery outlives the publish
+	p := &post{
+		owner: s, endpoint: to.sub.endpoint,
+		headers: map[string]string{
+			"Content-Type":               policy.Request.HeaderContentType,
+			"X-Amz-Sns-Message-Type":     "Notification",
+			"X-Amz-Sns-Message-Id":       n.message.id,
+			"X-Amz-Sns-Topic-Arn":        n.topic.arn,
+			"X-Amz-Sns-Subscription-Arn": to.sub.arn,
+		},
+		delays:   policy.Retry.delays(),
+		accepted: own.topic.meter.countDelivery,
+		failed:   func(reason string) { s.carrier.record([]Failure{s.deadLetter(own, to, reason)}) },
+	}
+	if to.settings.raw {
+		p.headers["X-Amz-Sns-Rawdelivery"] = "true"
+		p.body = n.message.textFor(to.sub.protocol)
+	} else {
+		p.body = n.envelope(to)
+	}
+	s.carrier.start(s.throttled(to.sub, policy.Throttle), p)
+}
+
+// throttled returns how long the next delivery has to wait for the endpoint's rate limit.
+func (s *Service) throttled(sub *subscription, t *throttlePolicy) time.Duration {
+	if t == nil {
+		return 0
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.opts.Clock.Now()
+	if sub.free.Before(now) {
+		sub.free = now
+	}
+	wait := sub.free.Sub(now)
+	sub.free = sub.free.Add(time.Second / time.Duration(t.MaxReceivesPerSecond))
+	return wait
+}
+
+// try makes one attempt. reason is "" if the endpoint accepted it; again reports whether another attempt may help:
+// after a server error or a broken connection, but not after a client error.
+func (c *Carrier) try(p *post) (reason string, again bool) {
+	ctx, cancel := context.WithTimeout(c.life, attemptTimeout)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, p.endpoint, strings.NewReader(p.body))
+	if err != nil {
+		return withoutURL(err).Error(), false
+	}
+	for name, value := range p.headers {
+		r.Header.Set(name, value)
+	}
+	r.Header.Set("User-Agent", agent)
+	r.Header.Set("Accept-Encoding", "gzip,deflate")
+	answer, err := c.client.Do(r)
+	if err != nil {
+		return withoutURL(err).Error(), !refused(err)
+	}
+	// The answer's body is read so that the connection can be reused; its content does not matter.
+	_, _ = io.CopyN(io.Discard, answer.Body, maxAnswer)
+	_ = answer.Body.Close()
+	switch code := answer.StatusCode; {
+	case code >= 200 && code < 300:
+		return "", false
+	default:
+		return fmt.Sprintf("the endpoint answered %s", answer.Status), code < 200 || code >= 500 ||
+			code == http.StatusTooManyRequests
+	}
+}
+
+// maxAnswer is how much of an endpoint's answer is read.
+const maxAnswer = 64 << 10
+
+// withoutURL returns an error of package net/http without the endpoint's URL, which may have a password or a token.
+func withoutURL(err error) error {
+	if e, ok := errors.AsType[*url.Error](err); ok {
+		return e.Err
+	}
+	return err
+}
+
+// loggable returns an endpoint without what authorizes a sender to use it: user, password and parameters.
+func loggable(endpoint string) string {
+	u, err := url.Parse(endpoint)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" {
+		return endpoint
+	}
+	if u.User != nil {
+		u.User = url.User("...")
+	}
+	if u.RawQuery != "" {
+		u.RawQuery = "..."
+	}
+	u.Fragment, u.RawFragment = "", ""
+	return u.String()
 }

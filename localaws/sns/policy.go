@@ -1,6 +1,7 @@
 package sns
 
 import (
+	"context"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -98,4 +99,106 @@ func (p policy) find(label string) int {
 func allowable(action string) bool {
 	return slices.ContainsFunc(ownerActions, func(a string) bool { return strings.TrimPrefix(a, "SNS:") == action }) ||
 		action == "Receive" || action == "*"
+}
+
+// AddPermissionInput is the input of AddPermission.
+type AddPermissionInput struct {
+	TopicArn     *string  `json:"TopicArn"`
+	Label        string   `json:"Label"`
+	AWSAccountID []string `json:"AWSAccountId"`
+	ActionName   []string `json:"ActionName"`
+}
+
+// AddPermissionOutput is the empty output of AddPermission.
+type AddPermissionOutput struct{}
+
+// addPermission adds a statement to the topic's policy; its label is the Sid, and must be new. Accounts become the root
+// principals of their ARNs (AWS's API reference, AddPermission).
+func (s *Service) addPermission(_ context.Context, c *wire.Call, in *AddPermissionInput) (*AddPermissionOutput, error) {
+	arn, fault := s.topicARN(c, "TopicArn", in.TopicArn)
+	if fault != nil {
+		return nil, fault
+	}
+	for name, missing := range map[string]bool{
+		"Label": in.Label == "", "AWSAccountId": len(in.AWSAccountID) == 0,
+		"ActionName": len(in.ActionName) == 0,
+	} {
+		if missing {
+			return nil, invalid("%s Reason: no value for required parameter", name)
+		}
+	}
+	for _, action := range in.ActionName {
+		if !allowable(action) {
+			return nil, invalid("Policy statement action out of service scope!")
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t, fault := s.topic(arn)
+	if fault != nil {
+		return nil, fault
+	}
+	if t.policy.find(in.Label) >= 0 {
+		return nil, invalid("Statement already exists")
+	}
+	t.policy.Statement = append(slices.Clip(t.policy.Statement), permission(in, arn))
+	t.policy.given = ""
+	s.records.topic(t)
+	return &AddPermissionOutput{}, nil
+}
+
+func permission(in *AddPermissionInput, arn string) json.RawMessage {
+	var principals, actions []string
+	for _, account := range in.AWSAccountID {
+		principals = append(principals, "arn:aws:iam::"+account+":root")
+	}
+	for _, action := range in.ActionName {
+		actions = append(actions, "SNS:"+action)
+	}
+	return json.RawMessage(asJSON(statement{
+		Sid: in.Label, Effect: "Allow", Principal: map[string]any{"AWS": oneOrList(principals)},
+		Action: oneOrList(actions), Resource: arn,
+	}))
+}
+
+// oneOrList returns a list with one element as that element, as SNS writes it in policies.
+func oneOrList(values []string) any {
+	if len(values) == 1 {
+		return values[0]
+	}
+	return values
+}
+
+// RemovePermissionInput is the input of RemovePermission.
+type RemovePermissionInput struct {
+	TopicArn *string `json:"TopicArn"`
+	Label    string  `json:"Label"`
+}
+
+// RemovePermissionOutput is the empty output of RemovePermission.
+type RemovePermissionOutput struct{}
+
+// removePermission removes the statement with a label; one that no statement has is an InvalidParameter (AWS's API
+// reference, RemovePermission).
+func (s *Service) removePermission(_ context.Context, c *wire.Call, in *RemovePermissionInput) (*RemovePermissionOutput,
+	error,
+) {
+	arn, fault := s.topicARN(c, "TopicArn", in.TopicArn)
+	if fault != nil {
+		return nil, fault
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t, fault := s.topic(arn)
+	if fault != nil {
+		return nil, fault
+	}
+	at := t.policy.find(in.Label)
+	if at < 0 {
+		return nil, invalid("Statement does not exist")
+	}
+	t.policy.Statement = slices.Delete(slices.Clone(t.policy.Statement), at, at+1)
+	t.policy.given = ""
+	s.records.topic(t)
+	return &RemovePermissionOutput{}, nil
 }

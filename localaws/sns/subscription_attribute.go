@@ -1,6 +1,7 @@
 package sns
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -140,4 +141,77 @@ func (n *settings) setRole(value, protocol string) *wire.Error {
 func isQueueARN(text string) bool {
 	parts := strings.Split(text, ":")
 	return len(parts) == arnElements && parts[0] == "arn" && parts[2] == "sqs" && parts[5] != ""
+}
+
+// GetSubscriptionAttributesInput is the input of GetSubscriptionAttributes.
+type GetSubscriptionAttributesInput struct {
+	SubscriptionArn *string `json:"SubscriptionArn"`
+}
+
+// GetSubscriptionAttributesOutput is the output of GetSubscriptionAttributes.
+type GetSubscriptionAttributesOutput struct {
+	Attributes map[string]string `json:"Attributes"`
+}
+
+// getSubscriptionAttributes shows booleans and JSON as texts, and attributes that were never set only if they have a
+// default (AWS's API reference).
+func (s *Service) getSubscriptionAttributes(_ context.Context, c *wire.Call,
+	in *GetSubscriptionAttributesInput,
+) (*GetSubscriptionAttributesOutput, error) {
+	arn, fault := s.subscriptionARN(c, in.SubscriptionArn)
+	if fault != nil {
+		return nil, fault
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	sub, ok := s.subscriptions[arn]
+	if !ok {
+		return nil, noSubscription()
+	}
+	s.touch(s.topics[sub.topicARN])
+	return &GetSubscriptionAttributesOutput{Attributes: s.shown(sub)}, nil
+}
+
+// SetSubscriptionAttributesInput is the input of SetSubscriptionAttributes.
+type SetSubscriptionAttributesInput struct {
+	SubscriptionArn *string `json:"SubscriptionArn"`
+	AttributeName   string  `json:"AttributeName"`
+	AttributeValue  string  `json:"AttributeValue"`
+}
+
+// SetSubscriptionAttributesOutput is the empty output of SetSubscriptionAttributes.
+type SetSubscriptionAttributesOutput struct{}
+
+// setSubscriptionAttributes changes one attribute. AWS takes up to 15 minutes for a filter policy; here it counts from
+// the next message (AWS's developer guide, subscription filter policies).
+func (s *Service) setSubscriptionAttributes(_ context.Context, c *wire.Call,
+	in *SetSubscriptionAttributesInput,
+) (*SetSubscriptionAttributesOutput, error) {
+	arn, fault := s.subscriptionARN(c, in.SubscriptionArn)
+	if fault != nil {
+		return nil, fault
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sub, ok := s.subscriptions[arn]
+	if !ok {
+		return nil, noSubscription()
+	}
+	s.touch(s.topics[sub.topicARN])
+	t := s.topics[sub.topicARN]
+	changed, fault := sub.settings.with(in.AttributeName, in.AttributeValue, t, sub.protocol, sub.endpoint)
+	if fault == nil {
+		fault = changed.checkPlace(sub.topicARN, sub.owner)
+	}
+	if fault != nil {
+		return nil, fault
+	}
+	if changed.filter != nil && sub.settings.filter == nil {
+		if fault := t.roomForFilter(); fault != nil {
+			return nil, fault
+		}
+	}
+	sub.settings = changed
+	s.records.subscription(sub, true)
+	return &SetSubscriptionAttributesOutput{}, nil
 }

@@ -1,6 +1,7 @@
 package sns
 
 import (
+	"context"
 	"slices"
 	"strconv"
 	"strings"
@@ -129,4 +130,64 @@ func (t *topic) checkMaximumSize(value string) *wire.Error {
 		}
 	}
 	return nil
+}
+
+// GetTopicAttributesInput is the input of GetTopicAttributes.
+type GetTopicAttributesInput struct {
+	TopicArn *string `json:"TopicArn"`
+}
+
+// GetTopicAttributesOutput is the output of GetTopicAttributes.
+type GetTopicAttributesOutput struct {
+	Attributes map[string]string `json:"Attributes"`
+}
+
+// getTopicAttributes shows the policy as it was set and the effective delivery policy with its defaults. It also counts
+// the subscriptions: confirmed, pending, and deleted (AWS's API reference).
+func (s *Service) getTopicAttributes(_ context.Context, c *wire.Call,
+	in *GetTopicAttributesInput,
+) (*GetTopicAttributesOutput, error) {
+	arn, fault := s.topicARN(c, "TopicArn", in.TopicArn)
+	if fault != nil {
+		return nil, fault
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	t, fault := s.topic(arn)
+	if fault != nil {
+		return nil, fault
+	}
+	return &GetTopicAttributesOutput{Attributes: t.shown(s.opts.Account)}, nil
+}
+
+// SetTopicAttributesInput is the input of SetTopicAttributes.
+type SetTopicAttributesInput struct {
+	TopicArn       *string `json:"TopicArn"`
+	AttributeName  string  `json:"AttributeName"`
+	AttributeValue string  `json:"AttributeValue"`
+}
+
+// SetTopicAttributesOutput is the empty output of SetTopicAttributes.
+type SetTopicAttributesOutput struct{}
+
+// setTopicAttributes changes one attribute. FifoTopic cannot be changed, and MaximumMessageSize above 256 KiB restricts
+// the topic's subscriptions (What's New of AWS, September 2026).
+func (s *Service) setTopicAttributes(_ context.Context, c *wire.Call,
+	in *SetTopicAttributesInput,
+) (*SetTopicAttributesOutput, error) {
+	arn, fault := s.topicARN(c, "TopicArn", in.TopicArn)
+	if fault != nil {
+		return nil, fault
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t, fault := s.topic(arn)
+	if fault != nil {
+		return nil, fault
+	}
+	if fault := t.set(in.AttributeName, in.AttributeValue); fault != nil {
+		return nil, fault
+	}
+	s.records.topic(t)
+	return &SetTopicAttributesOutput{}, nil
 }

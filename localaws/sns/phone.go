@@ -40,3 +40,37 @@ func (in *PhoneNumberInput) check() *wire.Error {
 	}
 	return nil
 }
+
+// OptInPhoneNumberOutput is the empty output of OptInPhoneNumber.
+type OptInPhoneNumberOutput struct{}
+
+// optInPhoneNumber succeeds: every number is opted in, because this server sends no message that a number could answer.
+func (s *Service) optInPhoneNumber(_ context.Context, _ *wire.Call,
+	in *PhoneNumberInput,
+) (*OptInPhoneNumberOutput, error) {
+	if fault := in.check(); fault != nil {
+		return nil, fault
+	}
+	return &OptInPhoneNumberOutput{}, nil
+}
+
+// ListPhoneNumbersOptedOutInput is the input of ListPhoneNumbersOptedOut.
+type ListPhoneNumbersOptedOutInput struct {
+	NextToken *string `json:"nextToken"`
+}
+
+// ListPhoneNumbersOptedOutOutput is the output of ListPhoneNumbersOptedOut.
+type ListPhoneNumbersOptedOutOutput struct {
+	PhoneNumbers []string `json:"phoneNumbers"`
+	NextToken    string   `json:"nextToken"`
+}
+
+// listPhoneNumbersOptedOut lists none: a number opts out by its answer to a message, and this server sends none.
+func (s *Service) listPhoneNumbersOptedOut(_ context.Context, _ *wire.Call,
+	in *ListPhoneNumbersOptedOutInput,
+) (*ListPhoneNumbersOptedOutOutput, error) {
+	if _, fault := readToken(in.NextToken); fault != nil {
+		return nil, fault
+	}
+	return &ListPhoneNumbersOptedOutOutput{PhoneNumbers: []string{}}, nil
+}

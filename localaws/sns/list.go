@@ -1,0 +1,169 @@
+package sns
+
+import (
+	"context"
+	"encoding/base64"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/godwitmq/godwit/localaws/wire"
+)
+
+// pageSize is how many topics or subscriptions SNS lists in one answer.
+const pageSize = 100
+
+const tokenMark = "after:"
+
+// page returns the items after the token's, at most pageSize, and the token of the next page. Items are sorted by
+// numbers that never change, so pages stay correct when items are added or removed in between.
+func page[T any](all []T, number func(T) uint64, token *string) (items []T, next string, fault *wire.Error) {
+	after, fault := readToken(token)
+	if fault != nil {
+		return nil, "", fault
+	}
+	for i, item := range all {
+		if number(item) <= after {
+			continue
+		}
+		rest := all[i:]
+		if len(rest) <= pageSize {
+			return rest, "", nil
+		}
+		return rest[:pageSize], writeToken(number(rest[pageSize-1])), nil
+	}
+	return nil, "", nil
+}
+
+func writeToken(number uint64) string {
+	return base64.StdEncoding.EncodeToString([]byte(tokenMark + strconv.FormatUint(number, 10)))
+}
+
+func readToken(token *string) (uint64, *wire.Error) {
+	if token == nil || *token == "" {
+		return 0, nil
+	}
+	raw, err := base64.StdEncoding.DecodeString(*token)
+	text, marked := strings.CutPrefix(string(raw), tokenMark)
+	number, err2 := strconv.ParseUint(text, 10, 64)
+	if err != nil || !marked || err2 != nil {
+		return 0, invalid("NextToken")
+	}
+	return number, nil
+}
+
+// ListTopicsInput is the input of ListTopics.
+type ListTopicsInput struct {
+	NextToken *string `json:"NextToken"`
+}
+
+// ListTopicsOutput is the output of ListTopics.
+type ListTopicsOutput struct {
+	Topics    []TopicEntry `json:"Topics"`
+	NextToken string       `json:"NextToken"`
+}
+
+// TopicEntry is one topic of a list.
+type TopicEntry struct {
+	TopicArn string `json:"TopicArn"`
+}
+
+// listTopics lists 100 topics a page, without their attributes (AWS's API reference, ListTopics).
+func (s *Service) listTopics(_ context.Context, _ *wire.Call, in *ListTopicsInput) (*ListTopicsOutput, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	topics, next, fault := page(s.inOrder(), func(t *topic) uint64 { return t.number }, in.NextToken)
+	if fault != nil {
+		return nil, fault
+	}
+	out := &ListTopicsOutput{Topics: []TopicEntry{}, NextToken: next}
+	for _, t := range topics {
+		out.Topics = append(out.Topics, TopicEntry{TopicArn: t.arn})
+	}
+	return out, nil
+}
+
+// ListSubscriptionsInput is the input of ListSubscriptions.
+type ListSubscriptionsInput struct {
+	NextToken *string `json:"NextToken"`
+}
+
+// ListSubscriptionsOutput is the output of ListSubscriptions and ListSubscriptionsByTopic.
+type ListSubscriptionsOutput struct {
+	Subscriptions []SubscriptionEntry `json:"Subscriptions"`
+	NextToken     string              `json:"NextToken"`
+}
+
+// listSubscriptions lists the subscriptions of the account, also to topics of other accounts.
+func (s *Service) listSubscriptions(_ context.Context, _ *wire.Call,
+	in *ListSubscriptionsInput,
+) (*ListSubscriptionsOutput, error) {
+	all := s.subscriptionsOf(s.opts.Account)
+	if s.opts.Others != nil {
+		for _, other := range s.opts.Others() {
+			all = append(all, other.subscriptionsOf(s.opts.Account)...)
+		}
+	}
+	return list(all, in.NextToken)
+}
+
+// numbered is an entry of a list with its position.
+type numbered struct {
+	SubscriptionEntry
+	number uint64
+}
+
+// subscriptionsOf returns what an account has subscribed to here, in any order.
+func (s *Service) subscriptionsOf(account string) []numbered {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	var all []numbered
+	for _, sub := range s.subscriptions {
+		if sub.owner == account {
+			all = append(all, numbered{sub.entry(), sub.number})
+		}
+	}
+	return all
+}
+
+// list returns one page of the subscriptions.
+func list(all []numbered, token *string) (*ListSubscriptionsOutput, error) {
+	slices.SortFunc(all, func(a, b numbered) int { return compareNumbers(a.number, b.number) })
+	subs, next, fault := page(all, func(sub numbered) uint64 { return sub.number }, token)
+	if fault != nil {
+		return nil, fault
+	}
+	out := &ListSubscriptionsOutput{Subscriptions: []SubscriptionEntry{}, NextToken: next}
+	for _, sub := range subs {
+		out.Subscriptions = append(out.Subscriptions, sub.SubscriptionEntry)
+	}
+	return out, nil
+}
+
+// ListSubscriptionsByTopicInput is the input of ListSubscriptionsByTopic.
+type ListSubscriptionsByTopicInput struct {
+	TopicArn  *string `json:"TopicArn"`
+	NextToken *string `json:"NextToken"`
+}
+
+// listSubscriptionsByTopic lists pending subscriptions, too, with PendingConfirmation in place of their ARN, 100 a page
+// (AWS's API reference, ListSubscriptionsByTopic).
+func (s *Service) listSubscriptionsByTopic(_ context.Context, c *wire.Call,
+	in *ListSubscriptionsByTopicInput,
+) (*ListSubscriptionsOutput, error) {
+	arn, fault := s.topicARN(c, "TopicArn", in.TopicArn)
+	if fault != nil {
+		return nil, fault
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	t, fault := s.topic(arn)
+	if fault != nil {
+		return nil, fault
+	}
+	all := make([]numbered, 0, len(t.subscriptions))
+	for _, sub := range t.subscriptions {
+		all = append(all, numbered{sub.entry(), sub.number})
+	}
+	return list(all, in.NextToken)
+}
