@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/godwitmq/godwit/localaws/clock"
+	"github.com/godwitmq/godwit/localaws/wire"
 )
 
 // CarrierOptions are what a Carrier needs. Clock is required.
@@ -79,29 +80,29 @@ func (c *Carrier) Close() {
 	c.mu.Lock()
 	c.end() // from here on no delivery starts
 	c.mu.Unlock()
-	c.drop(func(*Service) bool { return true })
+	c.drop(func(wire.Place) bool { return true })
 	c.working.Wait()
 	c.client.CloseIdleConnections()
 }
 
-// forget cancels the deliveries of a service that wait for another attempt, and forgets its failures and what it
+// forget cancels the deliveries of a place that wait for another attempt, and forgets its failures and what it
 // delivers nowhere.
-func (c *Carrier) forget(s *Service) {
-	c.drop(func(owner *Service) bool { return owner == s })
-	c.unsent.forget(s.place())
+func (c *Carrier) forget(p wire.Place) {
+	c.drop(func(owner wire.Place) bool { return owner == p })
+	c.unsent.forget(p)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	kept := c.failures[:0:0]
 	for _, f := range c.failures {
-		if f.place() != s.place() {
+		if f.place() != p {
 			kept = append(kept, f)
 		}
 	}
 	c.failures = kept
 }
 
-// drop cancels the deliveries that wait for another attempt, of the services that of selects.
-func (c *Carrier) drop(of func(*Service) bool) {
+// drop cancels the deliveries that wait for another attempt, of the places that of selects.
+func (c *Carrier) drop(of func(wire.Place) bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for id, w := range c.waits {

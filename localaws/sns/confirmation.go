@@ -1,7 +1,6 @@
 package sns
 
 import (
-	"context"
 	"strings"
 	"time"
 
@@ -23,9 +22,7 @@ type ConfirmSubscriptionOutput struct {
 // confirmSubscription confirms a subscription with the token that was sent to its endpoint. A token can be used again,
 // and restores a subscription that was canceled with it. As on SNS only the token decides, also for a caller of another
 // account: of the topic's ARN, only region and account are checked.
-func (s *Service) confirmSubscription(_ context.Context, c *wire.Call,
-	in *ConfirmSubscriptionInput,
-) (*ConfirmSubscriptionOutput, error) {
+func confirmSubscription(c call, in *ConfirmSubscriptionInput) (*ConfirmSubscriptionOutput, error) {
 	switch {
 	case in.TopicArn == nil:
 		return nil, invalid("TopicArn Reason: no value for required parameter")
@@ -33,37 +30,37 @@ func (s *Service) confirmSubscription(_ context.Context, c *wire.Call,
 		return nil, invalid("Token Reason: no value for required parameter")
 	}
 	parts, fault := parseARN("TopicArn", in.TopicArn)
-	if fault != nil || s.ours(c, "Topic", parts) != nil {
+	if fault != nil || c.ours("Topic", parts) != nil {
 		return nil, invalid("Topic")
 	}
 	if strings.Trim(*in.Token, "0123456789abcdef") != "" {
 		return nil, &wire.Error{Code: "InvalidParameter", Message: "Invalid token"}
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	sub, ok := s.tokens[*in.Token]
+	c.at.mu.Lock()
+	defer c.at.mu.Unlock()
+	sub, ok := c.at.tokens[*in.Token]
 	if !ok {
 		return nil, invalid("Token")
 	}
-	t, fault := s.topic(sub.topicARN)
+	t, fault := c.at.topic(sub.topicARN)
 	if fault != nil {
 		return nil, fault
 	}
-	if _, there := s.subscriptions[sub.arn]; !there {
+	if _, there := c.at.subscriptions[sub.arn]; !there {
 		t.deleted--
-		s.add(t, sub)
+		c.at.add(t, sub)
 	}
 	signed := c.Caller != ""
 	sub.confirmed = true
 	sub.authenticated = signed
 	sub.locked = signed && strings.EqualFold(in.AuthenticateOnUnsubscribe, "true")
-	s.records.subscription(sub, true)
-	s.records.topic(t)
+	c.at.records.subscription(sub, true)
+	c.at.records.topic(t)
 	return &ConfirmSubscriptionOutput{SubscriptionArn: sub.arn}, nil
 }
 
 // askForConfirmation sends an endpoint the message with the SubscribeURL, which it has to visit to confirm.
-func (s *Service) askForConfirmation(sub *subscription, baseURL string) {
+func (s *sender) askForConfirmation(sub *subscription, baseURL string) {
 	s.sendConfirmation(sub, baseURL, "SubscriptionConfirmation",
 		"You have chosen to subscribe to the topic "+sub.topicARN+
 			".\nTo confirm the subscription, visit the SubscribeURL included in this message.",
@@ -71,7 +68,7 @@ func (s *Service) askForConfirmation(sub *subscription, baseURL string) {
 }
 
 // tellCanceled tells an endpoint that its subscription was canceled, and how to restore it.
-func (s *Service) tellCanceled(sub *subscription, baseURL string) {
+func (s *sender) tellCanceled(sub *subscription, baseURL string) {
 	s.sendConfirmation(sub, baseURL, "UnsubscribeConfirmation",
 		"You have chosen to deactivate subscription "+sub.arn+
 			".\nTo cancel this operation and restore the subscription, visit the SubscribeURL included in this message.",
@@ -80,7 +77,7 @@ func (s *Service) tellCanceled(sub *subscription, baseURL string) {
 
 // sendConfirmation sends a confirmation with a new token. expired is called with the lock held, if the token was not
 // used in time and the subscription is not confirmed.
-func (s *Service) sendConfirmation(sub *subscription, baseURL, kind, text string, expired func()) {
+func (s *sender) sendConfirmation(sub *subscription, baseURL, kind, text string, expired func()) {
 	document, delays, ok := s.confirmationFor(sub, baseURL, kind, text, expired)
 	if !ok {
 		return
@@ -107,7 +104,8 @@ func (s *Service) sendConfirmation(sub *subscription, baseURL, kind, text string
 		headers["X-Amz-Sns-Subscription-Arn"] = sub.arn
 	}
 	s.carrier.start(0, &post{
-		owner: s, endpoint: sub.endpoint, headers: headers, body: document.envelope(&s.carrier.signer), delays: delays,
+		owner: s.place(), endpoint: sub.endpoint,
+		headers: headers, body: document.envelope(&s.carrier.signer), delays: delays,
 		failed: func(reason string) {
 			s.log.Warn("sns: a confirmation could not be delivered", "endpoint", loggable(sub.endpoint),
 				"reason", reason)
@@ -116,7 +114,7 @@ func (s *Service) sendConfirmation(sub *subscription, baseURL, kind, text string
 }
 
 // askQueue sends a confirmation to the queue of another account. Its owner confirms with what the message says.
-func (s *Service) askQueue(sub *subscription, document *confirmation) {
+func (s *sender) askQueue(sub *subscription, document *confirmation) {
 	m := QueueMessage{Body: document.envelope(&s.carrier.signer)}
 	if strings.HasSuffix(sub.endpoint, ".fifo") {
 		m.GroupID, m.DeduplicationID = document.kind, document.id
@@ -126,7 +124,7 @@ func (s *Service) askQueue(sub *subscription, document *confirmation) {
 	}
 }
 
-func (s *Service) confirmationFor(sub *subscription, baseURL, kind, text string, expired func()) (*confirmation,
+func (s *sender) confirmationFor(sub *subscription, baseURL, kind, text string, expired func()) (*confirmation,
 	[]time.Duration, bool,
 ) {
 	s.mu.Lock()

@@ -3,12 +3,19 @@ package sns
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"strings"
 	"time"
 
 	"github.com/godwitmq/godwit/localaws/sns/filter"
 	"github.com/godwitmq/godwit/localaws/wire"
 )
+
+// sender delivers messages to subscriptions.
+type sender struct {
+	*registry
+	log *slog.Logger
+}
 
 // recipients is a topic and its subscriptions at the beginning of a publish.
 type recipients struct {
@@ -28,10 +35,10 @@ type recipient struct {
 }
 
 // recipientsOf returns the subscriptions that a publish delivers to.
-func (s *Service) recipientsOf(arn string) (*recipients, *wire.Error) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	t, fault := s.topic(arn)
+func (r *registry) recipientsOf(arn string) (*recipients, *wire.Error) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	t, fault := r.topic(arn)
 	if fault != nil {
 		return nil, fault
 	}
@@ -50,7 +57,7 @@ func (s *Service) recipientsOf(arn string) (*recipients, *wire.Error) {
 
 // publishTo delivers an accepted message to every subscription whose filter lets it pass. If ctx ends before the
 // filters are checked, which may take long, the message is not published.
-func (s *Service) publishTo(ctx context.Context, a *recipients, m *message, baseURL string) error {
+func (s *sender) publishTo(ctx context.Context, a *recipients, m *message, baseURL string) error {
 	wanted, err := a.wanted(ctx, m)
 	if err == nil {
 		s.send(a, m, wanted, baseURL)
@@ -70,7 +77,7 @@ func (a *recipients) wanted(ctx context.Context, m *message) ([]bool, error) {
 	return wanted, nil
 }
 
-func (s *Service) send(a *recipients, m *message, wanted []bool, baseURL string) {
+func (s *sender) send(a *recipients, m *message, wanted []bool, baseURL string) {
 	a.topic.meter.countMessage(m.size)
 	now := s.opts.Clock.Now()
 	m.timestamp = now.UTC().Format(timestampForm)
@@ -87,7 +94,7 @@ func (s *Service) send(a *recipients, m *message, wanted []bool, baseURL string)
 }
 
 // sendFIFO delivers a message of a FIFO topic, unless it is a duplicate.
-func (s *Service) sendFIFO(a *recipients, m *message, key string, wanted []bool, baseURL string) []Failure {
+func (s *sender) sendFIFO(a *recipients, m *message, key string, wanted []bool, baseURL string) []Failure {
 	l := a.topic.fifoOrder
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -100,7 +107,7 @@ func (s *Service) sendFIFO(a *recipients, m *message, key string, wanted []bool,
 
 // fanOut delivers to all queues and starts the deliveries over HTTP. It returns the deliveries that have already
 // failed.
-func (s *Service) fanOut(a *recipients, m *message, wanted []bool, baseURL string) []Failure {
+func (s *sender) fanOut(a *recipients, m *message, wanted []bool, baseURL string) []Failure {
 	var failures []Failure
 	n := &notification{topic: a.topic, message: m, version: a.signature, baseURL: baseURL, signer: &s.carrier.signer}
 	for i, to := range a.members {
@@ -138,7 +145,7 @@ const maxRawAttributes = 10
 var errTooManyAttributes = errors.New("a raw delivery cannot carry more than 10 message attributes")
 
 // intoQueue puts the notification into the subscription's queue or its dead-letter queue.
-func (s *Service) intoQueue(n *notification, to recipient, queue string) error {
+func (s *sender) intoQueue(n *notification, to recipient, queue string) error {
 	if to.settings.raw && len(n.message.attributes) > maxRawAttributes {
 		return errTooManyAttributes
 	}
@@ -183,7 +190,7 @@ func (f *Failure) place() wire.Place {
 const maxFailures = 1000
 
 // deadLetter sends a message that could not be delivered to the subscription's dead-letter queue, if it has one.
-func (s *Service) deadLetter(n *notification, to recipient, reason string) (f Failure) {
+func (s *sender) deadLetter(n *notification, to recipient, reason string) (f Failure) {
 	defer func() { n.topic.meter.countFailure(f, to.settings.deadLetter != "") }()
 	f = Failure{
 		At: s.opts.Clock.Now(), SubscriptionARN: to.sub.arn, Endpoint: to.sub.endpoint,

@@ -60,25 +60,6 @@ const (
 
 var backoffFunctions = []string{"arithmetic", "exponential", "geometric", "linear"}
 
-// setDeliveryPolicy sets a topic's policy, or removes it if text is "". Only members that were set are shown.
-func (t *topic) setDeliveryPolicy(text string) *wire.Error {
-	var d topicDelivery
-	if text == "" {
-		t.delivery = d
-		delete(t.attributes, deliveryPolicy)
-		return nil
-	}
-	if fault := readPolicy(text, &d); fault != nil {
-		return fault
-	}
-	if fault := checkDelivery(d.HTTP.Retry, d.HTTP.Throttle, d.HTTP.Request); fault != nil {
-		return fault
-	}
-	t.delivery = d
-	t.attributes[deliveryPolicy] = asJSON(d)
-	return nil
-}
-
 // effective returns the topic's policy, completed with SNS's defaults.
 func (d topicDelivery) effective() topicDelivery {
 	e := d

@@ -5,8 +5,9 @@
 // says which messages. A message is what a client published; a notification is a message during its delivery. An
 // envelope is the JSON around the message if delivery is not raw; the signer signs it. The recipients are a topic with
 // its subscriptions at the beginning of a publish. A failure is a delivery that finally failed; its message goes to the
-// subscription's dead-letter queue, if there is one. [Service] holds all of these for one account in one region. The
-// [Carrier], which services of several regions share, makes the deliveries over HTTP, and keeps failures.
+// subscription's dead-letter queue, if there is one. The registry holds topics and subscriptions, the sender delivers
+// to them, and [Service] is both for one account in one region. The [Carrier], which services of several regions share,
+// makes the deliveries over HTTP, and keeps failures.
 //
 // Publish delivers to queues before it answers: then the message is in every queue whose policy allows the topic.
 // Deliveries over HTTP run in goroutines of the carrier, with retries by delivery policy and the server's clock; Close

@@ -3,6 +3,7 @@ package sns
 import (
 	"maps"
 	"slices"
+	"time"
 )
 
 // TopicState is a topic as inspection shows it.
@@ -37,7 +38,7 @@ func (s *Service) Topics() []TopicState {
 			Tags: maps.Clone(t.tags),
 		}
 		for _, sub := range t.subscriptions {
-			state.Subscriptions = append(state.Subscriptions, s.state(sub))
+			state.Subscriptions = append(state.Subscriptions, shownState(s.registry, sub))
 		}
 		states = append(states, state)
 	}
@@ -69,10 +70,10 @@ func (s *Service) Topic(arn string) bool {
 	return s.topics[arn] != nil
 }
 
-func (s *Service) state(sub *subscription) SubscriptionState {
+func shownState(r *registry, sub *subscription) SubscriptionState {
 	return SubscriptionState{
 		ARN: sub.arn, TopicARN: sub.topicARN, Protocol: sub.protocol, Endpoint: sub.endpoint,
-		Confirmed: sub.confirmed, Token: sub.token, Attributes: s.shown(sub),
+		Confirmed: sub.confirmed, Token: sub.token, Attributes: r.shown(sub),
 	}
 }
 
@@ -87,4 +88,22 @@ func (s *Service) Tagged() map[string]map[string]string {
 		}
 	}
 	return tagged
+}
+
+// Unsent returns the service's part of [Carrier.Unsent].
+func (s *Service) Unsent() []Unsent {
+	return slices.DeleteFunc(s.carrier.Unsent(), func(m Unsent) bool {
+		return m.Account != s.opts.Account || m.Region != s.opts.Region
+	})
+}
+
+// Collect returns a topic's counts, and starts again. If there was no call for the time idle, or if the topic is
+// deleted, it sleeps from now on, and awake is false.
+func (s *Service) Collect(m Metered, idle time.Duration) (c Counts, awake bool) {
+	t := m.topic.meter
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c, t.counts = t.counts, Counts{}
+	t.awake = !t.gone && s.opts.Clock.Elapsed()-t.called < idle
+	return c, t.awake
 }

@@ -48,7 +48,7 @@ type keptTopic struct {
 	Deleted    int
 }
 
-// topic keeps a topic. The caller holds the service's lock.
+// topic keeps a topic. The caller holds the registry's lock.
 func (r records) topic(t *topic) {
 	if r.store != nil {
 		r.put(topicRecord+t.arn, keptTopic{
@@ -80,7 +80,7 @@ type keptSubscription struct {
 	Scope                            filter.Scope
 }
 
-// subscription keeps a subscription. The caller holds the service's lock.
+// subscription keeps a subscription. The caller holds the registry's lock.
 func (r records) subscription(sub *subscription, listed bool) {
 	if r.store == nil {
 		return
@@ -211,7 +211,7 @@ func (k *keptTopic) restore(s *Service, sequence uint64) error {
 	if strings.HasSuffix(name, ".fifo") {
 		attributes[fifoTopic] = "true"
 	}
-	t, fault := s.wishedTopic(&CreateTopicInput{Name: name, Attributes: attributes})
+	t, fault := wishedTopic(s.registry, &CreateTopicInput{Name: name, Attributes: attributes})
 	if fault != nil {
 		return fault
 	}
@@ -262,7 +262,7 @@ func (k *keptSubscription) restore(s *Service) error {
 	if k.Token != "" {
 		sub.token, sub.until = k.Token, k.Until
 		s.tokens[sub.token] = sub
-		awaitConfirmation(s, sub, func() {
+		awaitConfirmation(s.registry, sub, func() {
 			if !sub.confirmed {
 				s.remove(sub)
 			}

@@ -1,7 +1,6 @@
 package sns
 
 import (
-	"context"
 	"encoding/base64"
 	"slices"
 	"strconv"
@@ -69,10 +68,10 @@ type TopicEntry struct {
 }
 
 // listTopics lists 100 topics a page, without their attributes (AWS's API reference, ListTopics).
-func (s *Service) listTopics(_ context.Context, _ *wire.Call, in *ListTopicsInput) (*ListTopicsOutput, error) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	topics, next, fault := page(s.inOrder(), func(t *topic) uint64 { return t.number }, in.NextToken)
+func listTopics(c call, in *ListTopicsInput) (*ListTopicsOutput, error) {
+	c.at.mu.RLock()
+	defer c.at.mu.RUnlock()
+	topics, next, fault := page(c.at.inOrder(), func(t *topic) uint64 { return t.number }, in.NextToken)
 	if fault != nil {
 		return nil, fault
 	}
@@ -95,13 +94,11 @@ type ListSubscriptionsOutput struct {
 }
 
 // listSubscriptions lists the subscriptions of the account, also to topics of other accounts.
-func (s *Service) listSubscriptions(_ context.Context, _ *wire.Call,
-	in *ListSubscriptionsInput,
-) (*ListSubscriptionsOutput, error) {
-	all := s.subscriptionsOf(s.opts.Account)
-	if s.opts.Others != nil {
-		for _, other := range s.opts.Others() {
-			all = append(all, other.subscriptionsOf(s.opts.Account)...)
+func listSubscriptions(c call, in *ListSubscriptionsInput) (*ListSubscriptionsOutput, error) {
+	all := c.at.subscriptionsOf(c.at.opts.Account)
+	if c.at.opts.Others != nil {
+		for _, other := range c.at.opts.Others() {
+			all = append(all, other.subscriptionsOf(c.at.opts.Account)...)
 		}
 	}
 	return list(all, in.NextToken)
@@ -111,19 +108,6 @@ func (s *Service) listSubscriptions(_ context.Context, _ *wire.Call,
 type numbered struct {
 	SubscriptionEntry
 	number uint64
-}
-
-// subscriptionsOf returns what an account has subscribed to here, in any order.
-func (s *Service) subscriptionsOf(account string) []numbered {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	var all []numbered
-	for _, sub := range s.subscriptions {
-		if sub.owner == account {
-			all = append(all, numbered{sub.entry(), sub.number})
-		}
-	}
-	return all
 }
 
 // list returns one page of the subscriptions.
@@ -142,25 +126,13 @@ func list(all []numbered, token *string) (*ListSubscriptionsOutput, error) {
 
 // ListSubscriptionsByTopicInput is the input of ListSubscriptionsByTopic.
 type ListSubscriptionsByTopicInput struct {
-	TopicArn  *string `json:"TopicArn"`
+	TopicInput
 	NextToken *string `json:"NextToken"`
 }
 
 // listSubscriptionsByTopic lists pending subscriptions, too, with PendingConfirmation in place of their ARN, 100 a page
 // (AWS's API reference, ListSubscriptionsByTopic).
-func (s *Service) listSubscriptionsByTopic(_ context.Context, c *wire.Call,
-	in *ListSubscriptionsByTopicInput,
-) (*ListSubscriptionsOutput, error) {
-	arn, fault := s.topicARN(c, "TopicArn", in.TopicArn)
-	if fault != nil {
-		return nil, fault
-	}
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	t, fault := s.topic(arn)
-	if fault != nil {
-		return nil, fault
-	}
+func listSubscriptionsByTopic(_ call, t *topic, in *ListSubscriptionsByTopicInput) (*ListSubscriptionsOutput, error) {
 	all := make([]numbered, 0, len(t.subscriptions))
 	for _, sub := range t.subscriptions {
 		all = append(all, numbered{sub.entry(), sub.number})

@@ -33,15 +33,16 @@ type message struct {
 	size       int // of the request, with attributes
 }
 
-// request is the common part of a Publish and an entry of PublishBatch.
+// request is the message of a Publish, and of an entry of PublishBatch.
 type request struct {
-	message    *string
-	subject    *string
-	structure  string
-	attributes map[string]AttributeValue
-	group      *string
-	dedup      *string
-	path       string // the path of the attributes in the request, for errors
+	Message                *string                   `json:"Message"`
+	Subject                *string                   `json:"Subject"`
+	MessageStructure       string                    `json:"MessageStructure"`
+	MessageAttributes      map[string]AttributeValue `json:"MessageAttributes" query:"MessageAttributes,key=Name,value=Value"`
+	MessageDeduplicationID *string                   `json:"MessageDeduplicationId"`
+	MessageGroupID         *string                   `json:"MessageGroupId"`
+
+	path string `json:"-"` // of the attributes in the request, for errors
 }
 
 const (
@@ -53,21 +54,21 @@ const (
 func (w *request) check() (*message, *wire.Error) {
 	m := &message{}
 	switch {
-	case w.message == nil:
+	case w.Message == nil:
 		return nil, invalid("Message Reason: no value for required parameter")
-	case *w.message == "":
+	case *w.Message == "":
 		return nil, invalid("Empty message")
-	case w.structure != "" && w.structure != "json":
+	case w.MessageStructure != "" && w.MessageStructure != "json":
 		return nil, invalid("MessageStructure")
 	}
-	m.text = *w.message
-	if w.subject != nil {
-		if !validSubject(*w.subject) {
+	m.text = *w.Message
+	if w.Subject != nil {
+		if !validSubject(*w.Subject) {
 			return nil, invalid("Subject")
 		}
-		m.subject = *w.subject
+		m.subject = *w.Subject
 	}
-	if fault := m.takeAttributes(w.attributes, w.path); fault != nil {
+	if fault := m.takeAttributes(w.MessageAttributes, w.path); fault != nil {
 		return nil, fault
 	}
 	return m, nil
@@ -76,10 +77,10 @@ func (w *request) check() (*message, *wire.Error) {
 // size returns the size that counts against a topic's limit.
 func (w *request) size() int {
 	n := 0
-	if w.message != nil {
-		n = len(*w.message)
+	if w.Message != nil {
+		n = len(*w.Message)
 	}
-	for name, a := range w.attributes {
+	for name, a := range w.MessageAttributes {
 		n += len(name) + len(a.BinaryValue)
 		for _, text := range []*string{a.DataType, a.StringValue} {
 			if text != nil {
@@ -129,13 +130,13 @@ func (m *message) textFor(protocol string) string {
 // checkOrder checks group and deduplication id, and computes the latter if the topic is set to. It needs the text as
 // the client sent it.
 func (m *message) checkOrder(w *request, fifo, dedupByText bool) *wire.Error {
-	group, dedup := given(w.group), given(w.dedup)
+	group, dedup := given(w.MessageGroupID), given(w.MessageDeduplicationID)
 	if !fifo {
-		if w.dedup != nil {
+		if w.MessageDeduplicationID != nil {
 			return invalid("MessageDeduplicationId Reason: The request includes MessageDeduplicationId parameter " +
 				"that is not valid for this topic type")
 		}
-		if w.group != nil && !validFIFOID(group) {
+		if w.MessageGroupID != nil && !validFIFOID(group) {
 			return invalid("MessageGroupId Reason: The request includes MessageGroupId parameter that is not valid")
 		}
 		m.group = group
@@ -153,7 +154,7 @@ func (m *message) checkOrder(w *request, fifo, dedupByText bool) *wire.Error {
 		return invalid("MessageDeduplicationId Reason: The request includes MessageDeduplicationId parameter that is " +
 			"not valid")
 	case dedup == "":
-		sum := sha256.Sum256([]byte(*w.message))
+		sum := sha256.Sum256([]byte(*w.Message))
 		dedup = hex.EncodeToString(sum[:])
 	}
 	m.group, m.dedup = group, dedup

@@ -40,38 +40,11 @@ type meter struct {
 	gone   bool          // the topic is deleted
 }
 
-// touch says that there was a call for a topic, of any kind and with any outcome. A topic without calls sleeps;
-// Options.Woken is called when it wakes.
-func (s *Service) touch(t *topic) {
-	if s.opts.Woken == nil || t == nil {
-		return
-	}
-	t.meter.mu.Lock()
-	t.meter.called = s.opts.Clock.Elapsed()
-	wakes := !t.meter.awake && !t.meter.gone
-	t.meter.awake = t.meter.awake || wakes
-	t.meter.mu.Unlock()
-	if wakes {
-		s.opts.Woken(Metered{Name: t.name, ARN: t.arn, topic: t})
-	}
-}
-
 // count changes the counts of a topic.
 func (m *meter) count(change func(c *Counts)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	change(&m.counts)
-}
-
-// Collect returns a topic's counts, and starts again. If there was no call for the time idle, or if the topic is
-// deleted, it sleeps from now on, and awake is false.
-func (s *Service) Collect(m Metered, idle time.Duration) (c Counts, awake bool) {
-	t := m.topic.meter
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	c, t.counts = t.counts, Counts{}
-	t.awake = !t.gone && s.opts.Clock.Elapsed()-t.called < idle
-	return c, t.awake
 }
 
 // end says that the topic is deleted.

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/godwitmq/godwit/localaws/wire"
 )
 
 const (
@@ -89,8 +91,8 @@ func (o *outbox) ended(p *post) []*post {
 	return o.next()
 }
 
-// drop forgets the deliveries that wait, of the services that of selects. Attempts that run continue.
-func (o *outbox) drop(of func(*Service) bool) {
+// drop forgets the deliveries that wait, of the places that of selects. Attempts that run continue.
+func (o *outbox) drop(of func(wire.Place) bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for endpoint, l := range o.lines {
@@ -136,7 +138,7 @@ func (o *outbox) next() []*post {
 
 // post is one delivery to an http or https endpoint, with all its attempts. One goroutine owns it.
 type post struct {
-	owner    *Service
+	owner    wire.Place
 	endpoint string
 	headers  map[string]string
 	body     string
@@ -151,10 +153,10 @@ const attemptTimeout = 15 * time.Second
 const agent = "Amazon Simple Notification Service Agent"
 
 // deliverOverHTTP starts a delivery and returns at once.
-func (s *Service) deliverOverHTTP(n *notification, to recipient, policy subscriptionDelivery) {
+func (s *sender) deliverOverHTTP(n *notification, to recipient, policy subscriptionDelivery) {
 	own := n.alone() // because the delivery outlives the publish
 	p := &post{
-		owner: s, endpoint: to.sub.endpoint,
+		owner: s.place(), endpoint: to.sub.endpoint,
 		headers: map[string]string{
 			"Content-Type":               policy.Request.HeaderContentType,
 			"X-Amz-Sns-Message-Type":     "Notification",
@@ -176,13 +178,13 @@ func (s *Service) deliverOverHTTP(n *notification, to recipient, policy subscrip
 }
 
 // throttled returns how long the next delivery has to wait for the endpoint's rate limit.
-func (s *Service) throttled(sub *subscription, t *throttlePolicy) time.Duration {
+func (r *registry) throttled(sub *subscription, t *throttlePolicy) time.Duration {
 	if t == nil {
 		return 0
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	now := s.opts.Clock.Now()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := r.opts.Clock.Now()
 	if sub.free.Before(now) {
 		sub.free = now
 	}

@@ -1,7 +1,6 @@
 package sns
 
 import (
-	"context"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -103,22 +102,15 @@ func allowable(action string) bool {
 
 // AddPermissionInput is the input of AddPermission.
 type AddPermissionInput struct {
-	TopicArn     *string  `json:"TopicArn"`
+	TopicInput
 	Label        string   `json:"Label"`
 	AWSAccountID []string `json:"AWSAccountId"`
 	ActionName   []string `json:"ActionName"`
 }
 
-// AddPermissionOutput is the empty output of AddPermission.
-type AddPermissionOutput struct{}
-
 // addPermission adds a statement to the topic's policy; its label is the Sid, and must be new. Accounts become the root
 // principals of their ARNs (AWS's API reference, AddPermission).
-func (s *Service) addPermission(_ context.Context, c *wire.Call, in *AddPermissionInput) (*AddPermissionOutput, error) {
-	arn, fault := s.topicARN(c, "TopicArn", in.TopicArn)
-	if fault != nil {
-		return nil, fault
-	}
+func addPermission(c call, arn string, in *AddPermissionInput) (*Empty, error) {
 	for name, missing := range map[string]bool{
 		"Label": in.Label == "", "AWSAccountId": len(in.AWSAccountID) == 0,
 		"ActionName": len(in.ActionName) == 0,
@@ -132,9 +124,9 @@ func (s *Service) addPermission(_ context.Context, c *wire.Call, in *AddPermissi
 			return nil, invalid("Policy statement action out of service scope!")
 		}
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	t, fault := s.topic(arn)
+	c.at.mu.Lock()
+	defer c.at.mu.Unlock()
+	t, fault := c.at.topic(arn)
 	if fault != nil {
 		return nil, fault
 	}
@@ -143,8 +135,8 @@ func (s *Service) addPermission(_ context.Context, c *wire.Call, in *AddPermissi
 	}
 	t.policy.Statement = append(slices.Clip(t.policy.Statement), permission(in, arn))
 	t.policy.given = ""
-	s.records.topic(t)
-	return &AddPermissionOutput{}, nil
+	c.at.records.topic(t)
+	return &Empty{}, nil
 }
 
 func permission(in *AddPermissionInput, arn string) json.RawMessage {
@@ -171,34 +163,33 @@ func oneOrList(values []string) any {
 
 // RemovePermissionInput is the input of RemovePermission.
 type RemovePermissionInput struct {
-	TopicArn *string `json:"TopicArn"`
-	Label    string  `json:"Label"`
+	TopicInput
+	Label string `json:"Label"`
 }
-
-// RemovePermissionOutput is the empty output of RemovePermission.
-type RemovePermissionOutput struct{}
 
 // removePermission removes the statement with a label; one that no statement has is an InvalidParameter (AWS's API
 // reference, RemovePermission).
-func (s *Service) removePermission(_ context.Context, c *wire.Call, in *RemovePermissionInput) (*RemovePermissionOutput,
-	error,
-) {
-	arn, fault := s.topicARN(c, "TopicArn", in.TopicArn)
-	if fault != nil {
-		return nil, fault
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	t, fault := s.topic(arn)
-	if fault != nil {
-		return nil, fault
-	}
+func removePermission(c call, t *topic, in *RemovePermissionInput) (*Empty, error) {
 	at := t.policy.find(in.Label)
 	if at < 0 {
 		return nil, invalid("Statement does not exist")
 	}
 	t.policy.Statement = slices.Delete(slices.Clone(t.policy.Statement), at, at+1)
 	t.policy.given = ""
-	s.records.topic(t)
-	return &RemovePermissionOutput{}, nil
+	c.at.records.topic(t)
+	return &Empty{}, nil
+}
+
+// decides reports whether the topic's policy allows a call of another account, and whether it denies it. A batch needs
+// the permission of the single action. The caller holds the registry's lock.
+func (t *topic) decides(c call) (allowed, denied bool) {
+	statements, err := t.policy.statements()
+	if err != nil {
+		return false, true
+	}
+	r := access.Request{
+		Caller: principal(c.Account), Action: "sns:" + strings.TrimSuffix(c.Action, "Batch"), Resource: t.arn,
+		Account: c.Account,
+	}
+	return access.Allows(statements, r), access.Denies(statements, r)
 }

@@ -1,7 +1,6 @@
 package sns
 
 import (
-	"context"
 	"fmt"
 	"regexp"
 	"strings"
@@ -11,15 +10,10 @@ import (
 
 // PublishInput is the input of Publish.
 type PublishInput struct {
-	TopicArn               *string                   `json:"TopicArn"`
-	TargetArn              *string                   `json:"TargetArn"`
-	PhoneNumber            *string                   `json:"PhoneNumber"`
-	Message                *string                   `json:"Message"`
-	Subject                *string                   `json:"Subject"`
-	MessageStructure       string                    `json:"MessageStructure"`
-	MessageAttributes      map[string]AttributeValue `json:"MessageAttributes" query:"MessageAttributes,key=Name,value=Value"`
-	MessageDeduplicationID *string                   `json:"MessageDeduplicationId"`
-	MessageGroupID         *string                   `json:"MessageGroupId"`
+	TopicArn    *string `json:"TopicArn"`
+	TargetArn   *string `json:"TargetArn"`
+	PhoneNumber *string `json:"PhoneNumber"`
+	request
 }
 
 // PublishOutput is the output of Publish.
@@ -30,28 +24,24 @@ type PublishOutput struct {
 
 // publish delivers to every queue before it returns; deliveries to http and https endpoints continue in the background.
 // AWS answers as soon as the message is stored, and delivers later (AWS's developer guide).
-func (s *Service) publish(ctx context.Context, c *wire.Call, in *PublishInput) (*PublishOutput, error) {
-	arn, fault := s.target(c, in)
+func publish(c call, in *PublishInput) (*PublishOutput, error) {
+	arn, fault := publishTarget(c, in)
 	if fault != nil {
 		return nil, fault
 	}
 	if in.PhoneNumber != nil {
-		return s.publishToPhone(in)
+		return publishToPhone(c.at, in)
 	}
-	a, fault := s.recipientsOf(arn)
+	a, fault := c.at.recipientsOf(arn)
 	if fault != nil {
 		return nil, fault
 	}
-	w := &request{
-		message: in.Message, subject: in.Subject, structure: in.MessageStructure,
-		attributes: in.MessageAttributes, group: in.MessageGroupID, dedup: in.MessageDeduplicationID,
-	}
-	m, fault := a.accept(w)
+	m, fault := a.accept(&in.request)
 	if fault != nil {
 		return nil, fault
 	}
 	m.trace = c.Trace
-	if err := s.publishTo(ctx, a, m, c.BaseURL); err != nil {
+	if err := c.at.out.publishTo(c.ctx, a, m, c.BaseURL); err != nil {
 		return nil, err
 	}
 	return &PublishOutput{MessageID: m.id, SequenceNumber: m.sequence}, nil
@@ -61,41 +51,38 @@ func (s *Service) publish(ctx context.Context, c *wire.Call, in *PublishInput) (
 var phoneForm = regexp.MustCompile(`^\+?[0-9]{7,20}$`)
 
 // publishToPhone checks a message for a telephone number, and keeps it.
-func (s *Service) publishToPhone(in *PublishInput) (*PublishOutput, error) {
-	w := &request{
-		message: in.Message, subject: in.Subject, structure: in.MessageStructure, attributes: in.MessageAttributes,
-	}
-	m, fault := w.check()
+func publishToPhone(s *Service, in *PublishInput) (*PublishOutput, error) {
+	m, fault := in.check()
 	if fault == nil && in.MessageStructure == "json" {
 		fault = m.split()
 	}
 	if fault != nil {
 		return nil, fault
 	}
-	if w.size() > defaultMaximumSize {
+	if in.size() > defaultMaximumSize {
 		return nil, invalid("Message too long")
 	}
 	m.id = s.opts.Random.UUID()
-	s.keep(Unsent{Protocol: "sms", Endpoint: *in.PhoneNumber, MessageID: m.id, Body: m.textFor("sms")})
+	s.out.keep(Unsent{Protocol: "sms", Endpoint: *in.PhoneNumber, MessageID: m.id, Body: m.textFor("sms")})
 	return &PublishOutput{MessageID: m.id}, nil
 }
 
-// target returns the topic of a request; "": it is for a telephone number. SNS can also publish to mobile endpoints;
-// this server has none.
-func (s *Service) target(c *wire.Call, in *PublishInput) (string, *wire.Error) {
+// publishTarget returns the topic of a request; "": it is for a telephone number. SNS can also publish to mobile
+// endpoints; this server has none.
+func publishTarget(c call, in *PublishInput) (string, *wire.Error) {
 	switch {
 	case in.PhoneNumber != nil && !phoneForm.MatchString(*in.PhoneNumber):
 		return "", invalid("PhoneNumber Reason: %s is not valid to publish to", *in.PhoneNumber)
 	case in.PhoneNumber != nil:
 		return "", nil
 	case in.TopicArn != nil:
-		return s.topicARN(c, "TopicArn", in.TopicArn)
+		return c.topicARN("TopicArn", in.TopicArn)
 	case in.TargetArn == nil:
 		return "", invalid("TopicArn or TargetArn Reason: no value for required parameter")
 	case strings.Contains(*in.TargetArn, ":endpoint/"):
 		return "", invalid("TargetArn Reason: No endpoint found for the target arn specified")
 	}
-	return s.topicARN(c, "TargetArn", in.TargetArn)
+	return c.topicARN("TargetArn", in.TargetArn)
 }
 
 // accept checks a message and what the topic requires of it.
@@ -113,7 +100,7 @@ func (a *recipients) accept(w *request) (*message, *wire.Error) {
 // finish reads a message with a text for each protocol, and then makes the checks that need the topic.
 func (a *recipients) finish(m *message, w *request) *wire.Error {
 	m.size = w.size()
-	if w.structure == "json" {
+	if w.MessageStructure == "json" {
 		if fault := m.split(); fault != nil {
 			return fault
 		}
@@ -129,13 +116,8 @@ type PublishBatchInput struct {
 
 // PublishBatchEntry is one message of a batch.
 type PublishBatchEntry struct {
-	ID                     string                    `json:"Id"`
-	Message                *string                   `json:"Message"`
-	Subject                *string                   `json:"Subject"`
-	MessageStructure       string                    `json:"MessageStructure"`
-	MessageAttributes      map[string]AttributeValue `json:"MessageAttributes" query:"MessageAttributes,key=Name,value=Value"`
-	MessageDeduplicationID *string                   `json:"MessageDeduplicationId"`
-	MessageGroupID         *string                   `json:"MessageGroupId"`
+	ID string `json:"Id"`
+	request
 }
 
 // PublishBatchOutput is the output of PublishBatch.
@@ -168,15 +150,15 @@ var batchID = regexp.MustCompile(`^[a-zA-Z0-9_-]+$`)
 
 // publishBatch publishes the entries in order. An invalid entry refuses the whole batch (recorded on AWS, 2023-08-24:
 // test_publish_batch_exceptions).
-func (s *Service) publishBatch(ctx context.Context, c *wire.Call, in *PublishBatchInput) (*PublishBatchOutput, error) {
+func publishBatch(c call, in *PublishBatchInput) (*PublishBatchOutput, error) {
 	if fault := checkLength(in.PublishBatchRequestEntries); fault != nil {
 		return nil, fault
 	}
-	arn, fault := s.topicARN(c, "TopicArn", in.TopicArn)
+	arn, fault := c.topicARN("TopicArn", in.TopicArn)
 	if fault != nil {
 		return nil, fault
 	}
-	a, fault := s.recipientsOf(arn)
+	a, fault := c.at.recipientsOf(arn)
 	if fault != nil {
 		return nil, fault
 	}
@@ -196,7 +178,7 @@ func (s *Service) publishBatch(ctx context.Context, c *wire.Call, in *PublishBat
 			continue
 		}
 		m.trace = c.Trace
-		if err := s.publishTo(ctx, a, m, c.BaseURL); err != nil {
+		if err := c.at.out.publishTo(c.ctx, a, m, c.BaseURL); err != nil {
 			out.Failed = append(out.Failed, BatchFailure{ID: id, Code: "InternalError", Message: err.Error()})
 			continue
 		}
@@ -253,7 +235,8 @@ func (a *recipients) acceptBatch(entries []PublishBatchEntry) ([]*message, *wire
 	messages := make([]*message, len(entries))
 	size := 0
 	for i := range entries {
-		w := entries[i].request(i)
+		w := &entries[i].request
+		w.path = fmt.Sprintf("publishBatchRequestEntries.%d.member.", i+1)
 		m, fault := w.check()
 		if fault != nil {
 			return nil, fault
@@ -270,12 +253,4 @@ func (a *recipients) acceptBatch(entries []PublishBatchEntry) ([]*message, *wire
 		messages[i] = m
 	}
 	return messages, nil
-}
-
-func (e *PublishBatchEntry) request(i int) *request {
-	return &request{
-		message: e.Message, subject: e.Subject, structure: e.MessageStructure, attributes: e.MessageAttributes,
-		group: e.MessageGroupID, dedup: e.MessageDeduplicationID,
-		path: fmt.Sprintf("publishBatchRequestEntries.%d.member.", i+1),
-	}
 }

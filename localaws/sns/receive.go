@@ -51,12 +51,12 @@ func (s *Service) Deliver(topicARN string, m Incoming) error {
 	if fault != nil {
 		return fmt.Errorf("publish to %s: %w", topicARN, fault)
 	}
-	accepted, fault := a.accept(&request{message: &m.Message, subject: &m.Subject})
+	accepted, fault := a.accept(&request{Message: &m.Message, Subject: &m.Subject})
 	if fault != nil {
 		return fmt.Errorf("publish to %s: %w", topicARN, fault)
 	}
 	accepted.trace = m.Trace
-	return s.publishTo(context.Background(), a, accepted, m.BaseURL) // nobody can cancel what a service publishes
+	return s.out.publishTo(context.Background(), a, accepted, m.BaseURL) // nobody can cancel what a service publishes
 }
 
 // AdmitByDefault gives a topic a policy, unless it has one that is not that of a new topic.

@@ -27,11 +27,11 @@ type SeedSubscription struct {
 
 // Plant creates what a seed describes. baseURL is the server's URL for confirmations. An error names the invalid field.
 func (s *Service) Plant(ctx context.Context, seed Seed, baseURL string) error {
-	c := &wire.Call{
+	c := call{ctx: ctx, at: s, Call: &wire.Call{
 		Service: "sns", Action: "Subscribe", Account: s.opts.Account, Owner: s.opts.Account, Region: s.opts.Region,
 		BaseURL: baseURL,
-	}
-	out, err := s.createTopic(ctx, c,
+	}}
+	out, err := createTopic(c,
 		&CreateTopicInput{Name: seed.Name, Attributes: seed.Attributes, Tags: tagList(seed.Tags)})
 	if err != nil {
 		return fmt.Errorf("topic %q: %w", seed.Name, err)
@@ -39,11 +39,11 @@ func (s *Service) Plant(ctx context.Context, seed Seed, baseURL string) error {
 	for i, sub := range seed.Subscriptions {
 		in, err := s.planted(sub)
 		if err == nil {
-			own := *c
+			own := *c.Call
 			if at, ok := wire.PlaceOf(in.Endpoint); ok && in.Protocol == "sqs" {
 				own.Account = at.Account // the queue's owner subscribes, and need not confirm
 			}
-			_, err = s.enroll(&own, out.TopicArn, in)
+			_, err = enroll(call{ctx: ctx, at: s, Call: &own}, out.TopicArn, in)
 		}
 		if err != nil {
 			return fmt.Errorf("topic %q, subscriptions[%d]: %w", seed.Name, i, err)

@@ -2,7 +2,6 @@ package sns
 
 import (
 	"log/slog"
-	"sync"
 
 	"github.com/godwitmq/godwit/localaws/access"
 	"github.com/godwitmq/godwit/localaws/clock"
@@ -66,64 +65,23 @@ type Attribute struct {
 
 // Service is the model of SNS in one place. It is safe for concurrent use.
 type Service struct {
-	opts    Options
-	log     *slog.Logger
-	carrier *Carrier
-
-	mu            sync.RWMutex
-	records       records
-	topics        map[string]*topic
-	subscriptions map[string]*subscription
-	tokens        map[string]*subscription // confirmation tokens and their subscriptions
+	*registry
+	out *sender
 }
 
 // New returns a service without topics.
 func New(o Options) *Service {
-	s := &Service{opts: o, log: o.Logger, carrier: o.Carrier, records: records{o.Store}}
-	if s.log == nil {
-		s.log = slog.New(slog.DiscardHandler)
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	empty(s)
-	return s
+	r := &registry{opts: o, carrier: o.Carrier, records: records{o.Store}}
+	r.empty()
+	return &Service{registry: r, out: &sender{r, o.Logger}}
 }
 
 // Wire returns the service's actions, whatever place a call is for.
 func (s *Service) Wire() *wire.Service {
 	return Wire(func(*wire.Call) (*Service, error) { return s, nil })
-}
-
-// Wire returns SNS's actions. where returns the service of the place that a call is for: the topic's place.
-func Wire(where func(*wire.Call) (*Service, error)) *wire.Service {
-	return &wire.Service{
-		Name:    "sns",
-		Version: "2010-03-31",
-		XMLNS:   "http://sns.amazonaws.com/doc/2010-03-31/",
-		Names:   []string{"TopicArn", "TargetArn", "SubscriptionArn", "ResourceArn"},
-		Actions: []wire.Action{
-			wire.Op("AddPermission", wire.In(where, (*Service).addPermission)),
-			wire.Op("CheckIfPhoneNumberIsOptedOut", wire.In(where, (*Service).checkIfPhoneNumberIsOptedOut)),
-			wire.Op("ConfirmSubscription", wire.In(where, (*Service).confirmSubscription)),
-			wire.Op("CreateTopic", wire.In(where, (*Service).createTopic)),
-			wire.Op("DeleteTopic", wire.In(where, (*Service).deleteTopic)),
-			wire.Op("GetSubscriptionAttributes", wire.In(where, (*Service).getSubscriptionAttributes)),
-			wire.Op("GetTopicAttributes", wire.In(where, (*Service).getTopicAttributes)),
-			wire.Op("ListPhoneNumbersOptedOut", wire.In(where, (*Service).listPhoneNumbersOptedOut)),
-			wire.Op("ListSubscriptions", wire.In(where, (*Service).listSubscriptions)),
-			wire.Op("ListSubscriptionsByTopic", wire.In(where, (*Service).listSubscriptionsByTopic)),
-			wire.Op("ListTagsForResource", wire.In(where, (*Service).listTagsForResource)),
-			wire.Op("ListTopics", wire.In(where, (*Service).listTopics)),
-			wire.Op("OptInPhoneNumber", wire.In(where, (*Service).optInPhoneNumber)).WithResult(),
-			wire.Op("Publish", wire.In(where, (*Service).publish)),
-			wire.Op("PublishBatch", wire.In(where, (*Service).publishBatch)),
-			wire.Op("RemovePermission", wire.In(where, (*Service).removePermission)),
-			wire.Op("SetSubscriptionAttributes", wire.In(where, (*Service).setSubscriptionAttributes)),
-			wire.Op("SetTopicAttributes", wire.In(where, (*Service).setTopicAttributes)),
-			wire.Op("Subscribe", wire.In(where, (*Service).subscribe)),
-			wire.Op("TagResource", wire.In(where, (*Service).tagResource)).WithResult(),
-			wire.Op("Unsubscribe", wire.In(where, (*Service).unsubscribe)),
-			wire.Op("UntagResource", wire.In(where, (*Service).untagResource)).WithResult(),
-		},
-	}
 }
 
 // Reset removes every topic and subscription, and cancels deliveries that wait for another attempt.
@@ -138,9 +96,9 @@ func (s *Service) Reset() {
 	for _, t := range s.topics {
 		s.records.dropTopic(t)
 	}
-	empty(s)
+	s.empty()
 	s.mu.Unlock()
-	s.carrier.forget(s)
+	s.carrier.forget(s.place())
 }
 
 // Close removes every topic and subscription from memory, and cancels deliveries that wait for another attempt. The
@@ -150,20 +108,4 @@ func (s *Service) Close() {
 	s.records = records{}
 	s.mu.Unlock()
 	s.Reset()
-}
-
-// empty removes everything from memory; the caller holds the lock.
-func empty(s *Service) {
-	for _, sub := range s.tokens {
-		if sub.expire != nil {
-			sub.expire()
-		}
-	}
-	s.topics = map[string]*topic{}
-	s.subscriptions = map[string]*subscription{}
-	s.tokens = map[string]*subscription{}
-}
-
-func (s *Service) place() wire.Place {
-	return wire.Place{Account: s.opts.Account, Region: s.opts.Region}
 }

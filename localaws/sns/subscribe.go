@@ -1,7 +1,6 @@
 package sns
 
 import (
-	"context"
 	"net/mail"
 	"net/url"
 	"regexp"
@@ -14,7 +13,7 @@ import (
 
 // SubscribeInput is the input of Subscribe.
 type SubscribeInput struct {
-	TopicArn              *string           `json:"TopicArn"`
+	TopicInput
 	Protocol              string            `json:"Protocol"`
 	Endpoint              string            `json:"Endpoint"`
 	Attributes            map[string]string `json:"Attributes"`
@@ -28,28 +27,24 @@ type SubscribeOutput struct {
 
 // subscribe subscribes a queue of the caller at once; an http or https endpoint, and the owners of an email address or
 // of a queue of another account, have to confirm first (AWS's API reference; recorded on AWS, 2025-10-06).
-func (s *Service) subscribe(_ context.Context, c *wire.Call, in *SubscribeInput) (*SubscribeOutput, error) {
-	arn, fault := s.topicARN(c, "TopicArn", in.TopicArn)
-	if fault != nil {
-		return nil, fault
-	}
-	return s.enroll(c, arn, in)
+func subscribe(c call, arn string, in *SubscribeInput) (*SubscribeOutput, error) {
+	return enroll(c, arn, in)
 }
 
 // enroll subscribes an endpoint for the account of a call. The topic's policy is not asked.
-func (s *Service) enroll(c *wire.Call, arn string, in *SubscribeInput) (*SubscribeOutput, error) {
+func enroll(c call, arn string, in *SubscribeInput) (*SubscribeOutput, error) {
 	if in.Protocol == "" {
 		return nil, invalid("Protocol Reason: no value for required parameter")
 	}
-	sub, fault := s.subscribed(arn, c.Account, in)
+	sub, fault := subscribed(c.at.registry, arn, c.Account, in)
 	if fault != nil {
 		return nil, fault
 	}
 	if !sub.of().delivered {
-		s.tellUnsent(sub.protocol)
+		c.at.out.tellUnsent(sub.protocol)
 	}
-	if !s.isConfirmed(sub) {
-		s.askForConfirmation(sub, c.BaseURL)
+	if !c.at.isConfirmed(sub) {
+		c.at.out.askForConfirmation(sub, c.BaseURL)
 		if !in.ReturnSubscriptionArn {
 			return &SubscribeOutput{SubscriptionArn: pendingConfirmation}, nil
 		}
@@ -58,10 +53,10 @@ func (s *Service) enroll(c *wire.Call, arn string, in *SubscribeInput) (*Subscri
 }
 
 // subscribed returns the existing subscription that the request describes, or a new one.
-func (s *Service) subscribed(arn, owner string, in *SubscribeInput) (*subscription, *wire.Error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	t, fault := s.topic(arn)
+func subscribed(r *registry, arn, owner string, in *SubscribeInput) (*subscription, *wire.Error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	t, fault := r.topic(arn)
 	if fault != nil {
 		return nil, fault
 	}
@@ -90,12 +85,12 @@ func (s *Service) subscribed(arn, owner string, in *SubscribeInput) (*subscripti
 	if fault := t.roomForSubscription(wished); fault != nil {
 		return nil, fault
 	}
-	atOnce := p.atOnce && (s.opts.Leniency != nil || !isForeign(in, owner))
+	atOnce := p.atOnce && (r.opts.Leniency != nil || !isForeign(in, owner))
 	sub := &subscription{
-		arn: arn + ":" + s.opts.Random.UUID(), topicARN: arn, protocol: in.Protocol, endpoint: in.Endpoint,
+		arn: arn + ":" + r.opts.Random.UUID(), topicARN: arn, protocol: in.Protocol, endpoint: in.Endpoint,
 		owner: owner, confirmed: atOnce, authenticated: atOnce, settings: wished,
 	}
-	s.add(t, sub)
+	r.add(t, sub)
 	return sub, nil
 }
 
@@ -210,12 +205,6 @@ func (n *settings) alike(wished *settings, given map[string]string) *wire.Error 
 		}
 	}
 	return nil
-}
-
-func (s *Service) isConfirmed(sub *subscription) bool {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return sub.confirmed
 }
 
 // protocol is a way to deliver to subscribers.

@@ -1,16 +1,16 @@
 package sns
 
 import (
-	"context"
 	"slices"
 	"strconv"
 	"time"
 
+	"github.com/godwitmq/godwit/localaws/random"
 	"github.com/godwitmq/godwit/localaws/sns/filter"
 	"github.com/godwitmq/godwit/localaws/wire"
 )
 
-// subscription is one subscription. Its fields are guarded by the service's lock. settings is replaced and never
+// subscription is one subscription. Its fields are guarded by the registry's lock. settings is replaced and never
 // modified, so that a publish reads a consistent state of it.
 type subscription struct {
 	number   uint64
@@ -72,7 +72,7 @@ func (sub *subscription) entry() SubscriptionEntry {
 }
 
 // shown returns the attributes as GetSubscriptionAttributes shows them.
-func (s *Service) shown(sub *subscription) map[string]string {
+func (r *registry) shown(sub *subscription) map[string]string {
 	shown := map[string]string{
 		"SubscriptionArn":              sub.arn,
 		"TopicArn":                     sub.topicARN,
@@ -100,70 +100,70 @@ func (s *Service) shown(sub *subscription) map[string]string {
 	if d := sub.settings.delivery; d != nil {
 		shown[deliveryPolicy] = asJSON(d)
 	}
-	shown["EffectiveDeliveryPolicy"] = asJSON(sub.settings.delivery.over(s.topics[sub.topicARN].delivery))
+	shown["EffectiveDeliveryPolicy"] = asJSON(sub.settings.delivery.over(r.topics[sub.topicARN].delivery))
 	return shown
 }
 
 // add registers the subscription; the caller holds the lock.
-func (s *Service) add(t *topic, sub *subscription) {
+func (r *registry) add(t *topic, sub *subscription) {
 	if sub.number == 0 {
-		sub.number = s.carrier.number.Add(1)
+		sub.number = r.carrier.number.Add(1)
 	}
-	s.subscriptions[sub.arn] = sub
+	r.subscriptions[sub.arn] = sub
 	t.subscriptions = append(slices.Clip(t.subscriptions), sub)
-	s.records.subscription(sub, true)
+	r.records.subscription(sub, true)
 }
 
-// forget removes the subscription from the service, but not from its topic; the caller holds the lock.
-func (s *Service) forget(sub *subscription) {
+// forget removes the subscription from the registry, but not from its topic; the caller holds the lock.
+func (r *registry) forget(sub *subscription) {
 	if sub.expire != nil {
 		sub.expire()
 	}
-	delete(s.subscriptions, sub.arn)
-	delete(s.tokens, sub.token)
+	delete(r.subscriptions, sub.arn)
+	delete(r.tokens, sub.token)
 }
 
-// remove removes the subscription from its topic and from the service; the caller holds the lock.
-func (s *Service) remove(sub *subscription) {
-	s.forget(sub)
-	s.records.dropSubscription(sub)
-	if t, ok := s.topics[sub.topicARN]; ok {
+// remove removes the subscription from its topic and from the registry; the caller holds the lock.
+func (r *registry) remove(sub *subscription) {
+	r.forget(sub)
+	r.records.dropSubscription(sub)
+	if t, ok := r.topics[sub.topicARN]; ok {
 		t.deleted++
 		t.subscriptions = slices.DeleteFunc(slices.Clone(t.subscriptions),
 			func(x *subscription) bool { return x == sub })
-		s.records.topic(t)
+		r.records.topic(t)
 	}
 }
 
 // newToken gives the subscription a new token, which is valid for two days; the caller holds the lock. After that time,
 // ended is called with the lock held.
-func (s *Service) newToken(sub *subscription, ended func()) {
-	delete(s.tokens, sub.token)
+func (r *registry) newToken(sub *subscription, ended func()) {
+	delete(r.tokens, sub.token)
 	if sub.expire != nil {
 		sub.expire()
 	}
-	token := s.secret()
-	sub.token, sub.until = token, s.opts.Clock.Now().Add(pendingFor)
-	s.tokens[token] = sub
-	s.records.subscription(sub, s.subscriptions[sub.arn] == sub)
-	awaitConfirmation(s, sub, ended)
+	token := secret(r.opts.Random)
+	sub.token, sub.until = token, r.opts.Clock.Now().Add(pendingFor)
+	r.tokens[token] = sub
+	r.records.subscription(sub, r.subscriptions[sub.arn] == sub)
+	awaitConfirmation(r, sub, ended)
 }
 
 // awaitConfirmation calls ended when the subscription's token has ended.
-func awaitConfirmation(s *Service, sub *subscription, ended func()) {
+func awaitConfirmation(r *registry, sub *subscription, ended func()) {
 	token := sub.token
-	sub.expire = s.opts.Clock.AfterFunc(sub.until.Sub(s.opts.Clock.Now()), func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if s.tokens[token] != sub {
+	sub.expire = r.opts.Clock.AfterFunc(sub.until.Sub(r.opts.Clock.Now()), func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if r.tokens[token] != sub {
 			return
 		}
-		delete(s.tokens, token)
+		delete(r.tokens, token)
 		sub.token = ""
-		if s.subscriptions[sub.arn] == sub {
-			s.records.subscription(sub, true)
+		if r.subscriptions[sub.arn] == sub {
+			r.records.subscription(sub, true)
 		} else {
-			s.records.dropSubscription(sub)
+			r.records.dropSubscription(sub)
 		}
 		ended()
 	})
@@ -173,11 +173,11 @@ func awaitConfirmation(s *Service, sub *subscription, ended func()) {
 const tokenLength = 288
 
 // secret returns a random token of hexadecimal digits.
-func (s *Service) secret() string {
+func secret(source *random.Source) string {
 	const hex = "0123456789abcdef"
 	b := make([]byte, tokenLength)
 	for i := range b {
-		b[i] = hex[s.opts.Random.IntN(len(hex))]
+		b[i] = hex[source.IntN(len(hex))]
 	}
 	return string(b)
 }
@@ -187,33 +187,30 @@ type UnsubscribeInput struct {
 	SubscriptionArn *string `json:"SubscriptionArn"`
 }
 
-// UnsubscribeOutput is the empty output of Unsubscribe.
-type UnsubscribeOutput struct{}
-
 // unsubscribe deletes a subscription; deleting one that does not exist succeeds. An endpoint that had to confirm is
 // notified, with a token that restores the subscription.
-func (s *Service) unsubscribe(_ context.Context, c *wire.Call, in *UnsubscribeInput) (*UnsubscribeOutput, error) {
-	arn, fault := s.subscriptionARN(c, in.SubscriptionArn)
+func unsubscribe(c call, in *UnsubscribeInput) (*Empty, error) {
+	arn, fault := c.subscriptionARN(in.SubscriptionArn)
 	if fault != nil {
 		return nil, fault
 	}
-	sub, fault := s.unsubscribed(c, arn)
+	sub, fault := unsubscribed(c, arn)
 	if fault != nil {
 		return nil, fault
 	}
 	if sub != nil && !sub.of().atOnce {
-		s.tellCanceled(sub, c.BaseURL)
+		c.at.out.tellCanceled(sub, c.BaseURL)
 	}
-	return &UnsubscribeOutput{}, nil
+	return &Empty{}, nil
 }
 
 // unsubscribed removes the subscription and returns it, or returns nil if it does not exist.
-func (s *Service) unsubscribed(c *wire.Call, arn string) (*subscription, *wire.Error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	sub, ok := s.subscriptions[arn]
+func unsubscribed(c call, arn string) (*subscription, *wire.Error) {
+	c.at.mu.Lock()
+	defer c.at.mu.Unlock()
+	sub, ok := c.at.subscriptions[arn]
 	if ok {
-		s.touch(s.topics[sub.topicARN])
+		c.at.touch(c.at.topics[sub.topicARN])
 	}
 	switch {
 	case !ok:
@@ -224,6 +221,6 @@ func (s *Service) unsubscribed(c *wire.Call, arn string) (*subscription, *wire.E
 	case sub.locked && c.Caller == "":
 		return nil, unauthorized(c.Account, c.Action, arn)
 	}
-	s.remove(sub)
+	c.at.remove(sub)
 	return sub, nil
 }

@@ -1,7 +1,6 @@
 package sns
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -155,21 +154,19 @@ type GetSubscriptionAttributesOutput struct {
 
 // getSubscriptionAttributes shows booleans and JSON as texts, and attributes that were never set only if they have a
 // default (AWS's API reference).
-func (s *Service) getSubscriptionAttributes(_ context.Context, c *wire.Call,
-	in *GetSubscriptionAttributesInput,
-) (*GetSubscriptionAttributesOutput, error) {
-	arn, fault := s.subscriptionARN(c, in.SubscriptionArn)
+func getSubscriptionAttributes(c call, in *GetSubscriptionAttributesInput) (*GetSubscriptionAttributesOutput, error) {
+	arn, fault := c.subscriptionARN(in.SubscriptionArn)
 	if fault != nil {
 		return nil, fault
 	}
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	sub, ok := s.subscriptions[arn]
+	c.at.mu.RLock()
+	defer c.at.mu.RUnlock()
+	sub, ok := c.at.subscriptions[arn]
 	if !ok {
 		return nil, noSubscription()
 	}
-	s.touch(s.topics[sub.topicARN])
-	return &GetSubscriptionAttributesOutput{Attributes: s.shown(sub)}, nil
+	c.at.touch(c.at.topics[sub.topicARN])
+	return &GetSubscriptionAttributesOutput{Attributes: c.at.shown(sub)}, nil
 }
 
 // SetSubscriptionAttributesInput is the input of SetSubscriptionAttributes.
@@ -179,26 +176,21 @@ type SetSubscriptionAttributesInput struct {
 	AttributeValue  string  `json:"AttributeValue"`
 }
 
-// SetSubscriptionAttributesOutput is the empty output of SetSubscriptionAttributes.
-type SetSubscriptionAttributesOutput struct{}
-
 // setSubscriptionAttributes changes one attribute. AWS takes up to 15 minutes for a filter policy; here it counts from
 // the next message (AWS's developer guide, subscription filter policies).
-func (s *Service) setSubscriptionAttributes(_ context.Context, c *wire.Call,
-	in *SetSubscriptionAttributesInput,
-) (*SetSubscriptionAttributesOutput, error) {
-	arn, fault := s.subscriptionARN(c, in.SubscriptionArn)
+func setSubscriptionAttributes(c call, in *SetSubscriptionAttributesInput) (*Empty, error) {
+	arn, fault := c.subscriptionARN(in.SubscriptionArn)
 	if fault != nil {
 		return nil, fault
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	sub, ok := s.subscriptions[arn]
+	c.at.mu.Lock()
+	defer c.at.mu.Unlock()
+	sub, ok := c.at.subscriptions[arn]
 	if !ok {
 		return nil, noSubscription()
 	}
-	s.touch(s.topics[sub.topicARN])
-	t := s.topics[sub.topicARN]
+	c.at.touch(c.at.topics[sub.topicARN])
+	t := c.at.topics[sub.topicARN]
 	changed, fault := sub.settings.with(in.AttributeName, in.AttributeValue, t, sub.protocol, sub.endpoint)
 	if fault == nil {
 		fault = changed.checkPlace(sub.topicARN, sub.owner)
@@ -212,6 +204,6 @@ func (s *Service) setSubscriptionAttributes(_ context.Context, c *wire.Call,
 		}
 	}
 	sub.settings = changed
-	s.records.subscription(sub, true)
-	return &SetSubscriptionAttributesOutput{}, nil
+	c.at.records.subscription(sub, true)
+	return &Empty{}, nil
 }

@@ -1,7 +1,6 @@
 package sns
 
 import (
-	"context"
 	"maps"
 	"slices"
 
@@ -49,31 +48,24 @@ func tagList(m map[string]string) []Tag {
 
 // TagResourceInput is the input of TagResource.
 type TagResourceInput struct {
-	ResourceArn *string `json:"ResourceArn"`
-	Tags        []Tag   `json:"Tags"`
+	ResourceInput
+	Tags []Tag `json:"Tags"`
 }
-
-// TagResourceOutput is the empty output of TagResource.
-type TagResourceOutput struct{}
 
 // tagResource adds tags, and replaces those with the same key; 50 are allowed in all (AWS's API reference,
 // TagResource).
-func (s *Service) tagResource(_ context.Context, c *wire.Call, in *TagResourceInput) (*TagResourceOutput, error) {
-	arn, fault := s.topicARN(c, "ResourceArn", in.ResourceArn)
-	if fault != nil {
-		return nil, fault
-	}
+func tagResource(c call, arn string, in *TagResourceInput) (*Empty, error) {
 	added, fault := tagMap(in.Tags)
 	if fault != nil {
 		return nil, fault
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	t, ok := s.topics[arn]
+	c.at.mu.Lock()
+	defer c.at.mu.Unlock()
+	t, ok := c.at.topics[arn]
 	if !ok {
 		return nil, noResource()
 	}
-	s.touch(t)
+	c.at.touch(t)
 	tags := maps.Clone(t.tags)
 	maps.Copy(tags, added)
 	if len(tags) > maxTags {
@@ -83,42 +75,28 @@ func (s *Service) tagResource(_ context.Context, c *wire.Call, in *TagResourceIn
 		}
 	}
 	t.tags = tags
-	s.records.topic(t)
-	return &TagResourceOutput{}, nil
+	c.at.records.topic(t)
+	return &Empty{}, nil
 }
 
 // UntagResourceInput is the input of UntagResource.
 type UntagResourceInput struct {
-	ResourceArn *string  `json:"ResourceArn"`
-	TagKeys     []string `json:"TagKeys"`
+	ResourceInput
+	TagKeys []string `json:"TagKeys"`
 }
 
-// UntagResourceOutput is the empty output of UntagResource.
-type UntagResourceOutput struct{}
-
 // untagResource removes tags; keys that the topic does not have are ignored (AWS's API reference, UntagResource).
-func (s *Service) untagResource(_ context.Context, c *wire.Call, in *UntagResourceInput) (*UntagResourceOutput, error) {
-	arn, fault := s.topicARN(c, "ResourceArn", in.ResourceArn)
-	if fault != nil {
-		return nil, fault
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	t, ok := s.topics[arn]
-	if !ok {
-		return nil, noResource()
-	}
-	s.touch(t)
+func untagResource(c call, t *topic, in *UntagResourceInput) (*Empty, error) {
 	tags := maps.Clone(t.tags)
 	maps.DeleteFunc(tags, func(k, _ string) bool { return slices.Contains(in.TagKeys, k) })
 	t.tags = tags
-	s.records.topic(t)
-	return &UntagResourceOutput{}, nil
+	c.at.records.topic(t)
+	return &Empty{}, nil
 }
 
 // ListTagsForResourceInput is the input of ListTagsForResource.
 type ListTagsForResourceInput struct {
-	ResourceArn *string `json:"ResourceArn"`
+	ResourceInput
 }
 
 // ListTagsForResourceOutput is the output of ListTagsForResource.
@@ -128,19 +106,6 @@ type ListTagsForResourceOutput struct {
 
 // listTagsForResource is of topics only, and does not distinguish a missing topic from a resource of another kind
 // (AWS's API reference, ListTagsForResource).
-func (s *Service) listTagsForResource(_ context.Context, c *wire.Call,
-	in *ListTagsForResourceInput,
-) (*ListTagsForResourceOutput, error) {
-	arn, fault := s.topicARN(c, "ResourceArn", in.ResourceArn)
-	if fault != nil {
-		return nil, fault
-	}
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	t, ok := s.topics[arn]
-	if !ok {
-		return nil, noResource()
-	}
-	s.touch(t)
+func listTagsForResource(_ call, t *topic, _ *ListTagsForResourceInput) (*ListTagsForResourceOutput, error) {
 	return &ListTagsForResourceOutput{Tags: tagList(t.tags)}, nil
 }

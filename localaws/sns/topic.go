@@ -1,7 +1,6 @@
 package sns
 
 import (
-	"context"
 	"encoding/json"
 	"maps"
 	"regexp"
@@ -12,7 +11,7 @@ import (
 	"github.com/godwitmq/godwit/localaws/wire"
 )
 
-// topic is one topic. Its fields are guarded by the service's lock, except fifoOrder, which has its own lock.
+// topic is one topic. Its fields are guarded by the registry's lock, except fifoOrder, which has its own lock.
 type topic struct {
 	number        uint64
 	arn           string
@@ -43,28 +42,6 @@ var (
 	fifoName  = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,251}\.fifo$`)
 	uuidForm  = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
 )
-
-// topic looks up a topic, and tells it that there was a call; the caller holds the lock.
-func (s *Service) topic(arn string) (*topic, *wire.Error) {
-	t, ok := s.topics[arn]
-	if !ok {
-		return nil, noTopic()
-	}
-	s.touch(t)
-	return t, nil
-}
-
-// inOrder returns the topics in order of creation; the caller holds the lock.
-func (s *Service) inOrder() []*topic {
-	return slices.SortedFunc(maps.Values(s.topics), func(a, b *topic) int { return compareNumbers(a.number, b.number) })
-}
-
-func compareNumbers(a, b uint64) int {
-	if a < b {
-		return -1
-	}
-	return 1
-}
 
 func (t *topic) contentBasedDeduplication() bool {
 	return t.attributes[contentBasedDeduplication] == "true"
@@ -135,35 +112,35 @@ type CreateTopicOutput struct {
 
 // createTopic returns the existing topic if the request's attributes are those that the topic has, and is an
 // InvalidParameter otherwise, also for other tags (AWS's API reference).
-func (s *Service) createTopic(_ context.Context, _ *wire.Call, in *CreateTopicInput) (*CreateTopicOutput, error) {
+func createTopic(c call, in *CreateTopicInput) (*CreateTopicOutput, error) {
 	if in.DataProtectionPolicy != nil {
 		return nil, invalid("DataProtectionPolicy is not supported by this server")
 	}
-	t, fault := s.wishedTopic(in)
+	t, fault := wishedTopic(c.at.registry, in)
 	if fault != nil {
 		return nil, fault
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if old, ok := s.topics[t.arn]; ok {
-		s.touch(old)
-		if fault := old.alike(in, t, s.opts.Account); fault != nil {
+	c.at.mu.Lock()
+	defer c.at.mu.Unlock()
+	if old, ok := c.at.topics[t.arn]; ok {
+		c.at.touch(old)
+		if fault := old.alike(in, t, c.at.opts.Account); fault != nil {
 			return nil, fault
 		}
 		return &CreateTopicOutput{TopicArn: t.arn}, nil
 	}
-	if fault := s.roomForTopic(t.fifo); fault != nil {
+	if fault := c.at.roomForTopic(t.fifo); fault != nil {
 		return nil, fault
 	}
-	t.number = s.carrier.number.Add(1)
-	s.topics[t.arn] = t
-	s.records.topic(t)
-	s.touch(t)
+	t.number = c.at.carrier.number.Add(1)
+	c.at.topics[t.arn] = t
+	c.at.records.topic(t)
+	c.at.touch(t)
 	return &CreateTopicOutput{TopicArn: t.arn}, nil
 }
 
 // wishedTopic returns the topic that a request describes.
-func (s *Service) wishedTopic(in *CreateTopicInput) (*topic, *wire.Error) {
+func wishedTopic(r *registry, in *CreateTopicInput) (*topic, *wire.Error) {
 	fifo := strings.ToLower(in.Attributes[fifoTopic])
 	form := topicName
 	switch fifo {
@@ -183,10 +160,10 @@ func (s *Service) wishedTopic(in *CreateTopicInput) (*topic, *wire.Error) {
 	t := &topic{
 		name: in.Name, fifo: fifo == "true", tags: tags, attributes: map[string]string{}, meter: &meter{},
 	}
-	t.arn = s.place().ARN("sns", in.Name)
-	t.policy = defaultPolicy(t.arn, s.opts.Account)
+	t.arn = r.place().ARN("sns", in.Name)
+	t.policy = defaultPolicy(t.arn, r.opts.Account)
 	if t.fifo {
-		t.fifoOrder = newFIFOOrder(keptOrder{records: records{s.opts.Store}, arn: t.arn})
+		t.fifoOrder = newFIFOOrder(keptOrder{records: records{r.opts.Store}, arn: t.arn})
 	}
 	for _, name := range slices.Sorted(maps.Keys(in.Attributes)) {
 		if name == fifoTopic {
@@ -239,57 +216,31 @@ func (t *topic) alike(in *CreateTopicInput, wished *topic, account string) *wire
 	return nil
 }
 
-func (s *Service) roomForTopic(fifo bool) *wire.Error {
-	count, limit := 0, maxTopics
-	if fifo {
-		limit = maxFIFOTopics
-	}
-	if len(s.topics) < limit {
-		return nil
-	}
-	for _, t := range s.topics {
-		if t.fifo == fifo {
-			count++
-		}
-	}
-	if count >= limit {
-		return limitExceeded("TopicLimitExceeded", "Topic limit exceeded")
-	}
-	return nil
-}
-
 // DeleteTopicInput is the input of DeleteTopic.
 type DeleteTopicInput struct {
-	TopicArn *string `json:"TopicArn"`
+	TopicInput
 }
-
-// DeleteTopicOutput is the empty output of DeleteTopic.
-type DeleteTopicOutput struct{}
 
 // deleteTopic deletes a topic and its subscriptions. Deleting a topic that does not exist succeeds (AWS's API
 // reference, DeleteTopic).
-func (s *Service) deleteTopic(_ context.Context, c *wire.Call, in *DeleteTopicInput) (*DeleteTopicOutput, error) {
-	arn, fault := s.topicARN(c, "TopicArn", in.TopicArn)
-	if fault != nil {
-		return nil, fault
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if t, ok := s.topics[arn]; ok {
+func deleteTopic(c call, arn string, _ *DeleteTopicInput) (*Empty, error) {
+	c.at.mu.Lock()
+	defer c.at.mu.Unlock()
+	if t, ok := c.at.topics[arn]; ok {
 		for _, sub := range t.subscriptions {
-			s.forget(sub)
-			s.records.dropSubscription(sub)
+			c.at.forget(sub)
+			c.at.records.dropSubscription(sub)
 		}
-		s.records.dropTopic(t)
-		delete(s.topics, arn)
+		c.at.records.dropTopic(t)
+		delete(c.at.topics, arn)
 		t.meter.end()
 		// A subscription of this topic cannot be restored for another topic of the same name.
-		maps.DeleteFunc(s.tokens, func(_ string, sub *subscription) bool {
+		maps.DeleteFunc(c.at.tokens, func(_ string, sub *subscription) bool {
 			if sub.topicARN == arn {
-				s.records.dropSubscription(sub)
+				c.at.records.dropSubscription(sub)
 			}
 			return sub.topicARN == arn
 		})
 	}
-	return &DeleteTopicOutput{}, nil
+	return &Empty{}, nil
 }

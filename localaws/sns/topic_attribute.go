@@ -1,7 +1,6 @@
 package sns
 
 import (
-	"context"
 	"slices"
 	"strconv"
 	"strings"
@@ -79,6 +78,25 @@ func (t *topic) set(name, value string) *wire.Error {
 	return nil
 }
 
+// setDeliveryPolicy sets a topic's policy, or removes it if text is "". Only members that were set are shown.
+func (t *topic) setDeliveryPolicy(text string) *wire.Error {
+	var d topicDelivery
+	if text == "" {
+		t.delivery = d
+		delete(t.attributes, deliveryPolicy)
+		return nil
+	}
+	if fault := readPolicy(text, &d); fault != nil {
+		return fault
+	}
+	if fault := checkDelivery(d.HTTP.Retry, d.HTTP.Throttle, d.HTTP.Request); fault != nil {
+		return fault
+	}
+	t.delivery = d
+	t.attributes[deliveryPolicy] = asJSON(d)
+	return nil
+}
+
 // check checks the attributes that are only stored.
 func (t *topic) check(name, value string) *wire.Error {
 	ok := true
@@ -134,7 +152,7 @@ func (t *topic) checkMaximumSize(value string) *wire.Error {
 
 // GetTopicAttributesInput is the input of GetTopicAttributes.
 type GetTopicAttributesInput struct {
-	TopicArn *string `json:"TopicArn"`
+	TopicInput
 }
 
 // GetTopicAttributesOutput is the output of GetTopicAttributes.
@@ -144,50 +162,23 @@ type GetTopicAttributesOutput struct {
 
 // getTopicAttributes shows the policy as it was set and the effective delivery policy with its defaults. It also counts
 // the subscriptions: confirmed, pending, and deleted (AWS's API reference).
-func (s *Service) getTopicAttributes(_ context.Context, c *wire.Call,
-	in *GetTopicAttributesInput,
-) (*GetTopicAttributesOutput, error) {
-	arn, fault := s.topicARN(c, "TopicArn", in.TopicArn)
-	if fault != nil {
-		return nil, fault
-	}
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	t, fault := s.topic(arn)
-	if fault != nil {
-		return nil, fault
-	}
-	return &GetTopicAttributesOutput{Attributes: t.shown(s.opts.Account)}, nil
+func getTopicAttributes(c call, t *topic, _ *GetTopicAttributesInput) (*GetTopicAttributesOutput, error) {
+	return &GetTopicAttributesOutput{Attributes: t.shown(c.at.opts.Account)}, nil
 }
 
 // SetTopicAttributesInput is the input of SetTopicAttributes.
 type SetTopicAttributesInput struct {
-	TopicArn       *string `json:"TopicArn"`
-	AttributeName  string  `json:"AttributeName"`
-	AttributeValue string  `json:"AttributeValue"`
+	TopicInput
+	AttributeName  string `json:"AttributeName"`
+	AttributeValue string `json:"AttributeValue"`
 }
-
-// SetTopicAttributesOutput is the empty output of SetTopicAttributes.
-type SetTopicAttributesOutput struct{}
 
 // setTopicAttributes changes one attribute. FifoTopic cannot be changed, and MaximumMessageSize above 256 KiB restricts
 // the topic's subscriptions (What's New of AWS, September 2026).
-func (s *Service) setTopicAttributes(_ context.Context, c *wire.Call,
-	in *SetTopicAttributesInput,
-) (*SetTopicAttributesOutput, error) {
-	arn, fault := s.topicARN(c, "TopicArn", in.TopicArn)
-	if fault != nil {
-		return nil, fault
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	t, fault := s.topic(arn)
-	if fault != nil {
-		return nil, fault
-	}
+func setTopicAttributes(c call, t *topic, in *SetTopicAttributesInput) (*Empty, error) {
 	if fault := t.set(in.AttributeName, in.AttributeValue); fault != nil {
 		return nil, fault
 	}
-	s.records.topic(t)
-	return &SetTopicAttributesOutput{}, nil
+	c.at.records.topic(t)
+	return &Empty{}, nil
 }

@@ -2,6 +2,7 @@ package sns
 
 import (
 	"encoding/json"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -84,22 +85,15 @@ func (u *unsent) first(protocol string) bool {
 	return true
 }
 
-// Unsent returns the service's part of [Carrier.Unsent].
-func (s *Service) Unsent() []Unsent {
-	return slices.DeleteFunc(s.carrier.Unsent(), func(m Unsent) bool {
-		return m.Account != s.opts.Account || m.Region != s.opts.Region
-	})
-}
-
 // keep keeps what a subscriber would have got.
-func (s *Service) keep(m Unsent) {
+func (s *sender) keep(m Unsent) {
 	m.At, m.Account, m.Region = s.opts.Clock.Now(), s.opts.Account, s.opts.Region
 	s.carrier.unsent.add(m)
 	s.tellUnsent(m.Protocol)
 }
 
 // tellUnsent says once in the log that this server does not deliver to a protocol.
-func (s *Service) tellUnsent(protocol string) {
+func (s *sender) tellUnsent(protocol string) {
 	if s.carrier.unsent.first(protocol) {
 		s.log.Warn("sns: this server delivers to sqs, http and https only; what others would get is listed under "+
 			"/_localaws/unsent, and by SNS().Unsent", "protocol", protocol)
@@ -107,7 +101,7 @@ func (s *Service) tellUnsent(protocol string) {
 }
 
 // keepNotification keeps a notification for a subscription.
-func (s *Service) keepNotification(n *notification, to recipient) {
+func (s *sender) keepNotification(n *notification, to recipient) {
 	m := Unsent{
 		SubscriptionARN: to.sub.arn, Protocol: to.sub.protocol, Endpoint: to.sub.endpoint, MessageID: n.message.id,
 	}
@@ -177,4 +171,63 @@ func (n *notification) lambdaEvent(to recipient) string {
 		panic("sns: an event cannot be written as JSON: " + err.Error())
 	}
 	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// PhoneNumberInput is the input of CheckIfPhoneNumberIsOptedOut and of OptInPhoneNumber.
+type PhoneNumberInput struct {
+	PhoneNumber *string `json:"phoneNumber"`
+}
+
+// CheckIfPhoneNumberIsOptedOutOutput is the output of CheckIfPhoneNumberIsOptedOut.
+type CheckIfPhoneNumberIsOptedOutOutput struct {
+	IsOptedOut bool `json:"isOptedOut"`
+}
+
+// checkIfPhoneNumberIsOptedOut answers no: a number opts out by its answer to a message, and this server sends none
+// (AWS's API reference; recorded on AWS, 2025-10-06).
+func checkIfPhoneNumberIsOptedOut(_ call, in *PhoneNumberInput) (*CheckIfPhoneNumberIsOptedOutOutput, error) {
+	if fault := in.check(); fault != nil {
+		return nil, fault
+	}
+	return &CheckIfPhoneNumberIsOptedOutOutput{}, nil
+}
+
+// numberForm is the form E.164, which these actions require.
+var numberForm = regexp.MustCompile(`^\+?[1-9][0-9]{6,14}$`)
+
+func (in *PhoneNumberInput) check() *wire.Error {
+	switch {
+	case in.PhoneNumber == nil:
+		return invalid("PhoneNumber Reason: no value for required parameter")
+	case !numberForm.MatchString(*in.PhoneNumber):
+		return invalid("PhoneNumber Reason: input incorrectly formatted")
+	}
+	return nil
+}
+
+// optInPhoneNumber succeeds: every number is opted in, because this server sends no message that a number could answer.
+func optInPhoneNumber(_ call, in *PhoneNumberInput) (*Empty, error) {
+	if fault := in.check(); fault != nil {
+		return nil, fault
+	}
+	return &Empty{}, nil
+}
+
+// ListPhoneNumbersOptedOutInput is the input of ListPhoneNumbersOptedOut.
+type ListPhoneNumbersOptedOutInput struct {
+	NextToken *string `json:"nextToken"`
+}
+
+// ListPhoneNumbersOptedOutOutput is the output of ListPhoneNumbersOptedOut.
+type ListPhoneNumbersOptedOutOutput struct {
+	PhoneNumbers []string `json:"phoneNumbers"`
+	NextToken    string   `json:"nextToken"`
+}
+
+// listPhoneNumbersOptedOut lists none: a number opts out by its answer to a message, and this server sends none.
+func listPhoneNumbersOptedOut(_ call, in *ListPhoneNumbersOptedOutInput) (*ListPhoneNumbersOptedOutOutput, error) {
+	if _, fault := readToken(in.NextToken); fault != nil {
+		return nil, fault
+	}
+	return &ListPhoneNumbersOptedOutOutput{PhoneNumbers: []string{}}, nil
 }
