@@ -3,6 +3,7 @@ package localaws
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
@@ -11,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/godwitmq/godwit/localaws/rest"
 	"github.com/godwitmq/godwit/localaws/wire"
 )
 
@@ -21,6 +21,7 @@ import (
 type admission struct {
 	hosts   []string // names that Host may be, or be below, in addition to those of this machine
 	origins []string // origins whose pages may call the server
+	log     *slog.Logger
 }
 
 // inProcess is the host of clients in process, such as those of package local.
@@ -28,7 +29,7 @@ const inProcess = "localaws.internal"
 
 // newAdmission checks the names in Options.
 func newAdmission(o Options) (admission, error) {
-	var a admission
+	a := admission{log: o.Logger}
 	for _, name := range o.AllowHosts {
 		if name == "" || strings.ContainsAny(name, "/:*@ ") {
 			return a, fmt.Errorf("localaws: Options.AllowHosts has %q, which is not a host name such as aws.example.test",
@@ -52,15 +53,17 @@ func newAdmission(o Options) (admission, error) {
 }
 
 // admit answers requests that may not reach the server, and preflights of pages that may call it. It reports whether
-// the request is to be handled.
-func (s *Server) admit(w http.ResponseWriter, r *http.Request) bool {
-	if err := s.admission.check(r); err != nil {
-		s.opts.Logger.Warn("localaws: a request was refused", "method", r.Method, "host", r.Host,
+// the request is to be handled. refuse answers with a reason in the form that the request's client can read.
+func (a admission) admit(w http.ResponseWriter, r *http.Request,
+	refuse func(http.ResponseWriter, *http.Request, error),
+) bool {
+	if err := a.check(r); err != nil {
+		a.log.Warn("localaws: a request was refused", "method", r.Method, "host", r.Host,
 			"origin", r.Header.Get("Origin"), "reason", err)
 		// What the client still sends is not read without a limit of time.
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(wire.Idle)) // not every writer has one
 		w.Header().Set("Connection", "close")
-		s.refuse(w, r, err)
+		refuse(w, r, err)
 		return false
 	}
 	origin := r.Header.Get("Origin")
@@ -147,18 +150,4 @@ func preflight(w http.ResponseWriter, r *http.Request) {
 	}
 	h.Set("Access-Control-Max-Age", "600")
 	w.WriteHeader(http.StatusNoContent)
-}
-
-// refuse answers with 403 in the form that the client of the request can read.
-func (s *Server) refuse(w http.ResponseWriter, r *http.Request, reason error) {
-	switch {
-	case isOwn(r.URL.Path):
-		refuse(w, http.StatusForbidden, "%v", reason)
-	case isS3Control(r), isS3(r):
-		s.rest.Refuse(w, r, rest.Refuse(http.StatusForbidden, "AccessDenied", reason.Error()))
-	default:
-		s.mux.Refuse(w, r, &wire.Error{
-			Code: "AccessDeniedException", Query: "AccessDenied", Status: http.StatusForbidden, Message: reason.Error(),
-		})
-	}
 }

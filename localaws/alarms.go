@@ -2,7 +2,6 @@ package localaws
 
 import (
 	"github.com/godwitmq/godwit/localaws/sns"
-	"github.com/godwitmq/godwit/localaws/tagging"
 	"github.com/godwitmq/godwit/localaws/wire"
 )
 
@@ -18,14 +17,4 @@ func (t topicsOfAlarms) Publish(topicARN, alarmARN, subject, message string) err
 		in.Account = at.Account
 	}
 	return t.server.places.named(topicARN).sns.Deliver(topicARN, in)
-}
-
-func (s *Server) taggedAlarms(at wire.Place) []tagging.Resource {
-	var all []tagging.Resource
-	if in := s.places.find(at); in != nil {
-		for arn, tags := range in.cloudwatch.Tagged() {
-			all = append(all, tagging.Resource{ARN: arn, Tags: tags})
-		}
-	}
-	return all
 }

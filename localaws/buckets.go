@@ -39,8 +39,8 @@ type notificationView struct {
 	Suffix      string   `json:"suffix,omitempty"`
 }
 
-func (s *Server) listBuckets(p page, r *http.Request) (map[string]any, error) {
-	chosen, err := s.choice(r)
+func listBuckets(s *Server, p page, r *http.Request) (map[string]any, error) {
+	chosen, err := s.places.choice(r)
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +98,7 @@ type objectView struct {
 	Expires      *time.Time        `json:"expires,omitempty"`
 }
 
-func (s *Server) listObjects(p page, r *http.Request) (map[string]any, error) {
+func listObjects(s *Server, p page, r *http.Request) (map[string]any, error) {
 	b := s.s3.Bucket(r.PathValue("name"))
 	if b == nil {
 		return nil, missing{"bucket", r.PathValue("name")}

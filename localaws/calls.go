@@ -17,12 +17,6 @@ type calledAction struct {
 	service, action string
 }
 
-// Calls returns how often each action, such as "sqs.SendMessage", was called, in all places, so that tests can count
-// requests. Calls that a control failed or dropped count, too.
-func (s *Server) Calls() map[string]int {
-	return s.calls.list(func(wire.Place) bool { return true })
-}
-
 // Calls returns how often callers of this place called each action; see [Server.Calls].
 func (p *Place) Calls() map[string]int {
 	return p.server.calls.list(func(at wire.Place) bool { return at == p.at })

@@ -15,9 +15,9 @@ import (
 type choice struct{ account, region string }
 
 // choice reads the parameters of a request. A server of a single region has everything in it, whatever is asked for.
-func (s *Server) choice(r *http.Request) (choice, error) {
+func (p *places) choice(r *http.Request) (choice, error) {
 	c := choice{account: r.FormValue("account"), region: r.FormValue("region")}
-	if s.opts.SingleRegion {
+	if p.home.SingleRegion {
 		c.region = ""
 	}
 	switch {
@@ -34,12 +34,12 @@ func (c choice) has(at wire.Place) bool {
 }
 
 // chosen returns the services of the places that a request asks for.
-func (s *Server) chosen(r *http.Request) ([]*services, error) {
-	c, err := s.choice(r)
+func (p *places) chosen(r *http.Request) ([]*services, error) {
+	c, err := p.choice(r)
 	if err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(s.places.all(), func(in *services) bool { return !c.has(in.at) }), nil
+	return slices.DeleteFunc(p.all(), func(in *services) bool { return !c.has(in.at) }), nil
 }
 
 // located is an element of a list, with its place.
@@ -49,8 +49,8 @@ type located[T any] struct {
 }
 
 // everywhere returns the elements of a list in all places that a request asks for.
-func everywhere[T any](s *Server, r *http.Request, list func(*services) []T) ([]located[T], error) {
-	chosen, err := s.chosen(r)
+func everywhere[T any](p *places, r *http.Request, list func(*services) []T) ([]located[T], error) {
+	chosen, err := p.chosen(r)
 	var all []located[T]
 	for _, in := range chosen {
 		for _, v := range list(in) {
@@ -68,11 +68,11 @@ func cutPlaces[T any](p page, all []located[T], name func(*T) string) (some []lo
 	return cut(p, all, cursor)
 }
 
-// queue returns the queue that a request names, by name or ARN. If the request does not select its place, the queue of
-// the options' place is meant, or else the only one of this name.
-func (s *Server) queue(r *http.Request) (*sqs.Queue, error) {
+// queueOf returns the queue that a request names, by name or ARN. If the request does not select its place, the queue
+// of the options' place is meant, or else the only one of this name.
+func (p *places) queueOf(r *http.Request) (*sqs.Queue, error) {
 	name := r.PathValue("name")
-	chosen, err := s.chosen(r)
+	chosen, err := p.chosen(r)
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +80,7 @@ func (s *Server) queue(r *http.Request) (*sqs.Queue, error) {
 	var arns []string
 	for _, in := range chosen {
 		q := in.sqs.Queue(name)
-		if q != nil && in == s.places.main {
+		if q != nil && in == p.main {
 			return q, nil
 		}
 		if q != nil {

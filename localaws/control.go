@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/godwitmq/godwit/localaws/clock"
 	"github.com/godwitmq/godwit/localaws/wire"
 )
 
@@ -55,10 +56,16 @@ type control struct {
 	once    bool
 }
 
-// controls are the registered functions. The first that decides a call decides it alone.
+// controls are the registered functions, and what they decide. The first that decides a call decides it alone.
 type controls struct {
-	mu  sync.RWMutex
-	all []*control
+	always func(context.Context, *Request) Outcome // decides what no other does; nil: such a call is not affected
+	clock  *clock.Clock
+	ended  chan struct{} // closed by close
+
+	mu       sync.RWMutex
+	all      []*control
+	closed   bool
+	stranded sync.WaitGroup // running calls that continue without their client
 }
 
 // Control calls f for every call of an action, "sqs.SendMessage", of a service, "sqs.*", or for every call, "*". The
@@ -73,41 +80,51 @@ func (s *Server) ControlOnce(action string, f func(context.Context, *Request) Ou
 	return s.controls.add(&control{pattern: action, f: f, once: true})
 }
 
-func (c *controls) add(one *control) (remove func()) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.all = append(slices.Clip(c.all), one)
-	return func() { c.remove(one) }
+func (s *controls) add(one *control) (remove func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all = append(slices.Clip(s.all), one)
+	return func() { s.remove(one) }
 }
 
 // remove reports whether the control was registered: of two calls that a ControlOnce would decide, one succeeds.
-func (c *controls) remove(one *control) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	i := slices.Index(c.all, one)
+func (s *controls) remove(one *control) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := slices.Index(s.all, one)
 	if i < 0 {
 		return false
 	}
-	c.all = slices.Delete(slices.Clone(c.all), i, i+1)
+	s.all = slices.Delete(slices.Clone(s.all), i, i+1)
 	return true
 }
 
-func (c *controls) reset() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.all = nil
+func (s *controls) reset() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all = nil
 }
 
-func (c *controls) decide(ctx context.Context, r *Request) Outcome {
-	c.mu.RLock()
-	all := c.all
-	c.mu.RUnlock()
+// close ends the waits that controls have decided. Calls are no longer stranded.
+func (s *controls) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closed {
+		s.closed = true
+		close(s.ended)
+	}
+}
+
+func (s *controls) decide(ctx context.Context, r *Request) Outcome {
+	s.mu.RLock()
+	all := s.all
+	s.mu.RUnlock()
 	for _, one := range all {
 		if !one.matches(r) {
 			continue
 		}
 		o := one.f(ctx, r)
-		if o.zero() || one.once && !c.remove(one) {
+		if o.zero() || one.once && !s.remove(one) {
 			continue
 		}
 		return o
@@ -126,21 +143,31 @@ func (r *Request) Is(pattern string) bool {
 	return service == r.Service && (action == "*" || action == r.Action)
 }
 
+// Calls returns how often each action, such as "sqs.SendMessage", was called, in all places, so that tests can count
+// requests. Calls that a control failed or dropped count, too.
+func (s *Server) Calls() map[string]int {
+	return s.calls.list(func(wire.Place) bool { return true })
+}
+
 // around wraps every call: it counts the call, and applies what a control decides.
 func (s *Server) around(ctx context.Context, c *wire.Call, in any, run wire.Run) (any, error) {
 	s.calls.add(c)
 	noteCall(ctx, c, in)
-	run = s.keeping.around(c, run)
-	s.controls.mu.RLock()
-	watched := len(s.controls.all) > 0
-	s.controls.mu.RUnlock()
-	if !watched && s.opts.Control == nil {
+	return s.controls.apply(ctx, c, in, s.keeping.around(c, run))
+}
+
+// apply runs a call as a control decides.
+func (s *controls) apply(ctx context.Context, c *wire.Call, in any, run wire.Run) (any, error) {
+	s.mu.RLock()
+	watched := len(s.all) > 0
+	s.mu.RUnlock()
+	if !watched && s.always == nil {
 		return run(ctx)
 	}
 	call := &Request{Call: *c, Input: in}
-	o := s.controls.decide(ctx, call)
-	if o.zero() && s.opts.Control != nil {
-		o = s.opts.Control(ctx, call)
+	o := s.decide(ctx, call)
+	if o.zero() && s.always != nil {
+		o = s.always(ctx, call)
 	}
 	if err := s.pause(ctx, o.Delay); err != nil {
 		return nil, err
@@ -169,7 +196,7 @@ func (s *Server) around(ctx context.Context, c *wire.Call, in any, run wire.Run)
 }
 
 // stranding returns a Run that continues without its client. Close waits for it.
-func (s *Server) stranding(run wire.Run) wire.Run {
+func (s *controls) stranding(run wire.Run) wire.Run {
 	type answer struct {
 		out any
 		err error
@@ -194,7 +221,7 @@ func (s *Server) stranding(run wire.Run) wire.Run {
 }
 
 // strand runs f in a goroutine that Close waits for. After Close it does not run f.
-func (s *Server) strand(f func()) bool {
+func (s *controls) strand(f func()) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.closed {
@@ -204,7 +231,7 @@ func (s *Server) strand(f func()) bool {
 }
 
 // pause waits on the server's clock.
-func (s *Server) pause(ctx context.Context, d time.Duration) error {
+func (s *controls) pause(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return nil
 	}

@@ -45,6 +45,24 @@ func (s *Server) Listen(addr string) (net.Addr, error) {
 	return socket.Addr(), nil
 }
 
+// baseURL returns the first address that Listen opened; "": none.
+func (s *Server) baseURL() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.listeners) == 0 {
+		return ""
+	}
+	return "http://" + s.listeners[0].addr
+}
+
+// Transport returns a RoundTripper that calls the server in process, without a socket, in the caller's goroutine and
+// with the request's context. It answers for any host, because no web page can use it. If there is a response, it is
+// returned even if the context has ended, so that a poll that is canceled at the moment when it gets messages does not
+// lose them.
+func (s *Server) Transport() http.RoundTripper {
+	return &transport{handler: http.HandlerFunc(s.serve)}
+}
+
 const (
 	// headerTimeout is how long the headers of a request may take, so that a silent client does not hold a connection.
 	headerTimeout = 10 * time.Second

@@ -23,12 +23,12 @@ type metricView struct {
 }
 
 // listMetrics lists the metrics of one place after another. The cursor is the place, and the store's key in it.
-func (s *Server) listMetrics(p page, r *http.Request) (map[string]any, error) {
+func listMetrics(s *Server, p page, r *http.Request) (map[string]any, error) {
 	after, key, err := metricCursor(p)
 	if err != nil {
 		return nil, err
 	}
-	chosen, err := s.chosen(r)
+	chosen, err := s.places.chosen(r)
 	if err != nil {
 		return nil, err
 	}
@@ -92,8 +92,8 @@ type alarmView struct {
 	cloudwatch.MetricAlarm
 }
 
-func (s *Server) listAlarms(p page, r *http.Request) (map[string]any, error) {
-	all, err := everywhere(s, r, func(in *services) []cloudwatch.MetricAlarm { return in.cloudwatch.Alarms() })
+func listAlarms(s *Server, p page, r *http.Request) (map[string]any, error) {
+	all, err := everywhere(s.places, r, func(in *services) []cloudwatch.MetricAlarm { return in.cloudwatch.Alarms() })
 	if err != nil {
 		return nil, err
 	}

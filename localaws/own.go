@@ -54,7 +54,7 @@ func isOwn(path string) bool { return strings.HasPrefix(path, ownPrefix) }
 const maxOwnBody = 4 << 10
 
 // serveOwn answers a request to one of these pages.
-func (s *Server) serveOwn(w http.ResponseWriter, r *http.Request) {
+func serveOwn(s *Server, w http.ResponseWriter, r *http.Request) {
 	body, err := wire.ReadBody(w, r, maxOwnBody)
 	if err != nil {
 		refuse(w, err.Status, "%s", err.Message)
@@ -64,22 +64,22 @@ func (s *Server) serveOwn(w http.ResponseWriter, r *http.Request) {
 	s.own.ServeHTTP(w, r)
 }
 
-func (s *Server) ownRoutes() *http.ServeMux {
+func ownRoutes(s *Server) *http.ServeMux {
 	m := http.NewServeMux()
 	m.HandleFunc("GET "+ownPrefix+"health", func(w http.ResponseWriter, _ *http.Request) {
 		respond(w, http.StatusOK, map[string]string{"status": "ok"})
 	})
-	for path, list := range map[string]func(page, *http.Request) (map[string]any, error){
-		"queues": s.listQueues, "queues/{name}/messages": s.listMessages, "queues/{name}/locks": s.listLocks,
-		"queues/{name}/duplicates": s.listDuplicates, "topics": s.listTopics, "failures": s.listFailures,
-		"unsent": s.listUnsent, "metrics": s.listMetrics, "alarms": s.listAlarms, "buckets": s.listBuckets,
-		"buckets/{name}/objects": s.listObjects,
+	for path, list := range map[string]lister{
+		"queues": listQueues, "queues/{name}/messages": listMessages, "queues/{name}/locks": listLocks,
+		"queues/{name}/duplicates": listDuplicates, "topics": listTopics, "failures": listFailures,
+		"unsent": listUnsent, "metrics": listMetrics, "alarms": listAlarms, "buckets": listBuckets,
+		"buckets/{name}/objects": listObjects,
 	} {
-		m.HandleFunc("GET "+ownPrefix+path, paged(list))
+		m.HandleFunc("GET "+ownPrefix+path, paged(s, list))
 	}
-	m.HandleFunc("POST "+ownPrefix+"advance", s.advance)
-	m.HandleFunc("POST "+ownPrefix+"reset", s.reset)
-	m.HandleFunc("POST "+ownPrefix+"seed", s.reseed)
+	m.HandleFunc("POST "+ownPrefix+"advance", func(w http.ResponseWriter, r *http.Request) { advance(s, w, r) })
+	m.HandleFunc("POST "+ownPrefix+"reset", func(w http.ResponseWriter, r *http.Request) { resetAll(s, w, r) })
+	m.HandleFunc("POST "+ownPrefix+"seed", func(w http.ResponseWriter, r *http.Request) { reseed(s, w, r) })
 	if s.opts.Stop != nil {
 		m.HandleFunc("POST "+StopPath, func(w http.ResponseWriter, _ *http.Request) {
 			respond(w, http.StatusOK, map[string]string{"status": "stopping"})
@@ -89,8 +89,8 @@ func (s *Server) ownRoutes() *http.ServeMux {
 	return m
 }
 
-// reset empties the server and, if asked, plants again.
-func (s *Server) reset(w http.ResponseWriter, r *http.Request) {
+// resetAll empties the server and, if asked, plants again.
+func resetAll(s *Server, w http.ResponseWriter, r *http.Request) {
 	switch seed := r.FormValue("seed"); seed {
 	case "", "0":
 		s.Reset()
@@ -101,15 +101,15 @@ func (s *Server) reset(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusBadRequest, "seed=%q is neither 1 nor 0", seed)
 		return
 	}
-	s.plantAgain(w, r, s.Reset, "the server is empty, and its seed was not created: %v")
+	plantAgain(s, w, r, s.Reset, "the server is empty, and its seed was not created: %v")
 }
 
 // reseed reads the seed files again.
-func (s *Server) reseed(w http.ResponseWriter, r *http.Request) {
-	s.plantAgain(w, r, func() {}, "not all of the seed was created: %v")
+func reseed(s *Server, w http.ResponseWriter, r *http.Request) {
+	plantAgain(s, w, r, func() {}, "not all of the seed was created: %v")
 }
 
-func (s *Server) plantAgain(w http.ResponseWriter, r *http.Request, before func(), failed string) {
+func plantAgain(s *Server, w http.ResponseWriter, r *http.Request, before func(), failed string) {
 	s.mu.Lock()
 	planted := s.planted
 	s.mu.Unlock()
@@ -119,7 +119,7 @@ func (s *Server) plantAgain(w http.ResponseWriter, r *http.Request, before func(
 	}
 	before()
 	for _, path := range planted {
-		if err := s.plant(r.Context(), path); err != nil {
+		if err := newPlanter(s).plant(r.Context(), path); err != nil {
 			refuse(w, http.StatusInternalServerError, failed, err)
 			return
 		}
@@ -127,7 +127,7 @@ func (s *Server) plantAgain(w http.ResponseWriter, r *http.Request, before func(
 	respond(w, http.StatusOK, map[string]string{"status": "seeded"})
 }
 
-func (s *Server) advance(w http.ResponseWriter, r *http.Request) {
+func advance(s *Server, w http.ResponseWriter, r *http.Request) {
 	d, err := time.ParseDuration(r.FormValue("d"))
 	if err != nil || d < 0 {
 		refuse(w, http.StatusBadRequest, "d=%q is not a duration such as 90s or 1h", r.FormValue("d"))
@@ -160,8 +160,8 @@ type queueSummary struct {
 	Polls    int    `json:"polls"` // receives that are waiting now
 }
 
-func (s *Server) listQueues(p page, r *http.Request) (map[string]any, error) {
-	list, err := everywhere(s, r, func(in *services) []*sqs.Queue { return in.sqs.Queues() })
+func listQueues(s *Server, p page, r *http.Request) (map[string]any, error) {
+	list, err := everywhere(s.places, r, func(in *services) []*sqs.Queue { return in.sqs.Queues() })
 	if err != nil {
 		return nil, err
 	}
@@ -203,8 +203,8 @@ type typed struct {
 	Binary []byte `json:"binary,omitempty"`
 }
 
-func (s *Server) listMessages(p page, r *http.Request) (map[string]any, error) {
-	q, err := s.queue(r)
+func listMessages(s *Server, p page, r *http.Request) (map[string]any, error) {
+	q, err := s.places.queueOf(r)
 	if err != nil {
 		return nil, err
 	}
@@ -233,8 +233,8 @@ func (s *Server) listMessages(p page, r *http.Request) (map[string]any, error) {
 	return answer, nil
 }
 
-func (s *Server) listLocks(p page, r *http.Request) (map[string]any, error) {
-	q, err := s.queue(r)
+func listLocks(s *Server, p page, r *http.Request) (map[string]any, error) {
+	q, err := s.places.queueOf(r)
 	if err != nil {
 		return nil, err
 	}
@@ -242,8 +242,8 @@ func (s *Server) listLocks(p page, r *http.Request) (map[string]any, error) {
 	return map[string]any{"locks": locks, "next": next}, nil
 }
 
-func (s *Server) listDuplicates(p page, r *http.Request) (map[string]any, error) {
-	q, err := s.queue(r)
+func listDuplicates(s *Server, p page, r *http.Request) (map[string]any, error) {
+	q, err := s.places.queueOf(r)
 	if err != nil {
 		return nil, err
 	}

@@ -48,13 +48,16 @@ func cut[T any](p page, all []T, cursor func(*T) string) (some []T, next string)
 	return some, ""
 }
 
-// paged answers with a page of lists. list returns the answer for a page.
-func paged(list func(p page, r *http.Request) (map[string]any, error)) http.HandlerFunc {
+// lister returns the answer for a page of a list.
+type lister func(s *Server, p page, r *http.Request) (map[string]any, error)
+
+// paged answers with a page of a list.
+func paged(s *Server, list lister) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		p, err := pageOf(r)
 		var answer map[string]any
 		if err == nil {
-			answer, err = list(p, r)
+			answer, err = list(s, p, r)
 		}
 		if errors.As(err, new(missing)) {
 			refuse(w, http.StatusNotFound, "%v", err)

@@ -1,6 +1,7 @@
 package localaws
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -10,6 +11,7 @@ import (
 	"github.com/godwitmq/godwit/localaws/cloudwatch"
 	"github.com/godwitmq/godwit/localaws/sns"
 	"github.com/godwitmq/godwit/localaws/sqs"
+	"github.com/godwitmq/godwit/localaws/tagging"
 	"github.com/godwitmq/godwit/localaws/wire"
 )
 
@@ -17,21 +19,6 @@ import (
 type Place struct {
 	server *Server
 	at     wire.Place
-}
-
-// In returns the place of an account in a region, for inspecting it. What is no account, or no name of a region, stands
-// for that of the options, as in signatures.
-func (s *Server) In(account, region string) *Place {
-	return &Place{server: s, at: s.places.home.Caller(account, region)}
-}
-
-// Places returns every place in which there was a call, and that of the options, by account and region.
-func (s *Server) Places() []*Place {
-	var all []*Place
-	for _, p := range s.places.all() {
-		all = append(all, &Place{server: s, at: p.at})
-	}
-	return all
 }
 
 // Account returns the number of the account.
@@ -230,4 +217,41 @@ func (p *places) cloudwatchOf(c *wire.Call) (*cloudwatch.Service, error) {
 		return nil, err
 	}
 	return s.cloudwatch, nil
+}
+
+// othersIn returns SNS of the other accounts in a region.
+func (p *places) othersIn(at wire.Place) []*sns.Service {
+	var others []*sns.Service
+	for _, other := range p.all() {
+		if other.at.Region == at.Region && other.at.Account != at.Account {
+			others = append(others, other.sns)
+		}
+	}
+	return others
+}
+
+// tagged returns a function that lists the resources with tags of a place. of returns those of its services, by ARN.
+func (p *places) tagged(of func(*services) map[string]map[string]string) func(wire.Place) []tagging.Resource {
+	return func(at wire.Place) (all []tagging.Resource) {
+		if in := p.find(at); in != nil {
+			for arn, tags := range of(in) {
+				all = append(all, tagging.Resource{ARN: arn, Tags: tags})
+			}
+		}
+		return all
+	}
+}
+
+// seeded returns the services of a place in a seed file.
+func (p *places) seeded(named seedPlace) (*services, error) {
+	at := wire.Place{Account: cmp.Or(named.Account, p.home.Account), Region: cmp.Or(named.Region, p.home.Region)}
+	switch {
+	case !wire.IsAccount(at.Account):
+		return nil, fmt.Errorf("account %q is not twelve digits", at.Account)
+	case !wire.IsRegion(at.Region):
+		return nil, fmt.Errorf("region %q is not of the form us-east-1", at.Region)
+	case p.home.SingleRegion && at.Region != p.home.Region:
+		return nil, fmt.Errorf("region %q: the server has the single region %s", at.Region, p.home.Region)
+	}
+	return p.in(at), nil
 }

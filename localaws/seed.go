@@ -2,7 +2,6 @@ package localaws
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -109,7 +108,7 @@ type seedNotification struct {
 //
 // POST /_localaws/reset?seed=1 reads the file again. A field kafka is for `godwit local --kafka`; Plant ignores it.
 func (s *Server) Plant(ctx context.Context, path string) error {
-	if err := errors.Join(s.plant(ctx, path), s.keeping.sync()); err != nil {
+	if err := errors.Join(newPlanter(s).plant(ctx, path), s.keeping.sync()); err != nil {
 		return err
 	}
 	s.mu.Lock()
@@ -120,7 +119,16 @@ func (s *Server) Plant(ctx context.Context, path string) error {
 	return nil
 }
 
-func (s *Server) plant(ctx context.Context, path string) error {
+// planter creates what seed files describe.
+type planter struct {
+	places  *places
+	s3      *s3.Service
+	baseURL string // for confirmations
+}
+
+func newPlanter(s *Server) *planter { return &planter{s.places, s.s3, s.baseURL()} }
+
+func (p *planter) plant(ctx context.Context, path string) error {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return fmt.Errorf("localaws: seed file: %w", err)
@@ -132,34 +140,34 @@ func (s *Server) plant(ctx context.Context, path string) error {
 	}
 	queues, topics := content.queues, content.topics
 	for _, q := range queues {
-		if err := s.plantQueue(q.value); err != nil {
+		if err := p.plantQueue(q.value); err != nil {
 			return f.at(q.offset, "queue %q: %w", q.value.Name, err)
 		}
 	}
 	for _, q := range queues {
-		if err := s.plantDeadLetters(q.value); err != nil {
+		if err := p.plantDeadLetters(q.value); err != nil {
 			return f.at(q.offset, "queue %q: %w", q.value.Name, err)
 		}
 	}
-	if err := content.admitGuests(s); err != nil {
+	if err := content.admitGuests(p.places); err != nil {
 		return fmt.Errorf("localaws: %s: %w", path, err)
 	}
 	for _, t := range topics {
-		in, err := s.seeded(t.value.seedPlace)
+		in, err := p.places.seeded(t.value.seedPlace)
 		if err != nil {
 			return f.at(t.offset, "topic %q: %w", t.value.Name, err)
 		}
-		if err := in.sns.Plant(ctx, t.value.seed(), s.baseURL()); err != nil {
+		if err := in.sns.Plant(ctx, t.value.seed(), p.baseURL); err != nil {
 			return f.at(t.offset, "%w", err)
 		}
 	}
 	for _, b := range content.buckets {
-		if err := s.plantBucket(b.value); err != nil {
+		if err := p.plantBucket(b.value); err != nil {
 			return f.at(b.offset, "bucket %q: %w", b.value.Name, err)
 		}
 	}
 	for _, a := range content.alarms {
-		in, err := s.seeded(a.value.seedPlace)
+		in, err := p.places.seeded(a.value.seedPlace)
 		if err == nil {
 			err = in.cloudwatch.Plant(ctx, a.value.seed(in.at))
 		}
@@ -170,34 +178,20 @@ func (s *Server) plant(ctx context.Context, path string) error {
 	return nil
 }
 
-// seeded returns the services of a place in a seed file.
-func (s *Server) seeded(p seedPlace) (*services, error) {
-	at := wire.Place{Account: cmp.Or(p.Account, s.opts.Account), Region: cmp.Or(p.Region, s.opts.Region)}
-	switch {
-	case !wire.IsAccount(at.Account):
-		return nil, fmt.Errorf("account %q is not twelve digits", at.Account)
-	case !wire.IsRegion(at.Region):
-		return nil, fmt.Errorf("region %q is not of the form us-east-1", at.Region)
-	case s.opts.SingleRegion && at.Region != s.opts.Region:
-		return nil, fmt.Errorf("region %q: the server has the single region %s", at.Region, s.opts.Region)
-	}
-	return s.places.in(at), nil
-}
-
-func (s *Server) plantBucket(b seedBucket) error {
-	if _, err := s.seeded(seedPlace{Account: b.Account}); err != nil {
+func (p *planter) plantBucket(b seedBucket) error {
+	if _, err := p.places.seeded(seedPlace{Account: b.Account}); err != nil {
 		return err
 	}
 	seed := s3.Seed{Account: b.Account, Name: b.Name, Region: b.Region, Tags: b.Tags}
 	if len(b.Notifications) == 0 {
-		return s.s3.Plant(seed)
+		return p.s3.Plant(seed)
 	}
-	in, err := s.seeded(b.seedPlace)
+	in, err := p.places.seeded(b.seedPlace)
 	if err != nil {
 		return err
 	}
 	for i, n := range b.Notifications {
-		destination, err := s.destination(n, in, "arn:aws:s3:::"+b.Name)
+		destination, err := p.destination(n, in, "arn:aws:s3:::"+b.Name)
 		if err != nil {
 			return fmt.Errorf("notifications[%d]: %w", i, err)
 		}
@@ -205,12 +199,12 @@ func (s *Server) plantBucket(b seedBucket) error {
 			Destination: destination, Events: n.Events, Prefix: n.Prefix, Suffix: n.Suffix,
 		})
 	}
-	return s.s3.Plant(seed)
+	return p.s3.Plant(seed)
 }
 
 // destination returns the ARN of a notification's queue or topic, and gives a topic a policy if it has none of its own.
 // A name means the bucket's place.
-func (s *Server) destination(n seedNotification, in *services, bucketARN string) (string, error) {
+func (p *planter) destination(n seedNotification, in *services, bucketARN string) (string, error) {
 	switch {
 	case (n.Queue == "") == (n.Topic == ""):
 		return "", errors.New("a notification has either queue or topic")
@@ -219,11 +213,11 @@ func (s *Server) destination(n seedNotification, in *services, bucketARN string)
 		if !strings.HasPrefix(arn, "arn:") {
 			arn = in.at.ARN("sns", arn)
 		}
-		return arn, s.places.named(arn).sns.AdmitByDefault(arn,
+		return arn, p.places.named(arn).sns.AdmitByDefault(arn,
 			policyOf(permission{s3Principal, "sns:Publish", arn, []string{bucketARN}}))
 	}
 	if strings.HasPrefix(n.Queue, "arn:") {
-		in = s.places.named(n.Queue)
+		in = p.places.named(n.Queue)
 	}
 	q := in.sqs.Queue(n.Queue)
 	if q == nil {
@@ -252,21 +246,11 @@ func (a seedAlarm) seed(at wire.Place) cloudwatch.Seed {
 	return seed
 }
 
-// baseURL returns the first address that Listen opened; "": none.
-func (s *Server) baseURL() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.listeners) == 0 {
-		return ""
-	}
-	return "http://" + s.listeners[0].addr
-}
-
 // redriveName is the attribute that may name a queue which comes later in the file.
 const redriveName = "RedrivePolicy"
 
 // plantQueue creates a queue without its dead letters, because their queue may come later.
-func (s *Server) plantQueue(q seedQueue) error {
+func (p *planter) plantQueue(q seedQueue) error {
 	attributes := seedAttributes{}
 	for name, v := range q.Attributes {
 		if name != redriveName {
@@ -276,15 +260,15 @@ func (s *Server) plantQueue(q seedQueue) error {
 	if strings.HasSuffix(q.Name, ".fifo") {
 		attributes["FifoQueue"] = "true"
 	}
-	in, err := s.seeded(q.seedPlace)
+	in, err := p.places.seeded(q.seedPlace)
 	if err == nil {
 		_, err = in.sqs.Create(q.Name, attributes, q.Tags)
 	}
 	return err
 }
 
-func (s *Server) plantDeadLetters(q seedQueue) error {
-	in, err := s.seeded(q.seedPlace)
+func (p *planter) plantDeadLetters(q seedQueue) error {
+	in, err := p.places.seeded(q.seedPlace)
 	if err != nil {
 		return err
 	}

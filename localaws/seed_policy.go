@@ -44,9 +44,9 @@ type guest struct {
 }
 
 // guests are the topics and buckets of a seed that send to queues.
-func (c *seedContent) guests(s *Server) (all []guest) {
+func (c *seedContent) guests(p *places) (all []guest) {
 	for _, t := range c.topics {
-		in, err := s.seeded(t.value.seedPlace)
+		in, err := p.seeded(t.value.seedPlace)
 		if err != nil {
 			continue // an error of the topic
 		}
@@ -58,7 +58,7 @@ func (c *seedContent) guests(s *Server) (all []guest) {
 		}
 	}
 	for _, b := range c.buckets {
-		in, err := s.seeded(b.value.seedPlace)
+		in, err := p.seeded(b.value.seedPlace)
 		if err != nil {
 			continue // an error of the bucket
 		}
@@ -73,12 +73,12 @@ func (c *seedContent) guests(s *Server) (all []guest) {
 
 // admitGuests lets the topics and buckets of a seed send to its queues that have no policy of their own, because a seed
 // that names a subscription means its deliveries.
-func (c *seedContent) admitGuests(s *Server) error {
+func (c *seedContent) admitGuests(p *places) error {
 	admitted := map[*sqs.Queue][]permission{}
 	var queues []*sqs.Queue
-	for _, g := range c.guests(s) {
+	for _, g := range c.guests(p) {
 		if strings.HasPrefix(g.queue, "arn:") {
-			g.in = s.places.named(g.queue)
+			g.in = p.named(g.queue)
 		}
 		q := g.in.sqs.Queue(g.queue)
 		if q == nil || q.HasPolicy() {
@@ -99,7 +99,7 @@ func (c *seedContent) admitGuests(s *Server) error {
 		admitted[q] = all
 	}
 	for _, q := range queues {
-		in := s.places.named(q.ARN())
+		in := p.named(q.ARN())
 		if err := in.sqs.Configure(q.Name(), map[string]string{"Policy": policyOf(admitted[q]...)}); err != nil {
 			return err
 		}

@@ -100,15 +100,13 @@ type Server struct {
 
 	mu        sync.Mutex
 	closed    bool
-	ended     chan struct{} // closed by Close
 	listeners []*listener
-	stranded  sync.WaitGroup // running calls that continue without their client
-	planted   []string       // seed files
+	planted   []string // seed files
 }
 
 // New returns a running server. nil options are the defaults.
 func New(o *Options) (*Server, error) {
-	s := &Server{clock: clock.New(), ended: make(chan struct{})}
+	s := &Server{clock: clock.New()}
 	if o != nil {
 		s.opts = *o
 	}
@@ -132,6 +130,7 @@ func New(o *Options) (*Server, error) {
 	if s.admission, err = newAdmission(s.opts); err != nil {
 		return nil, err
 	}
+	s.controls = controls{always: s.opts.Control, clock: s.clock, ended: make(chan struct{})}
 	endpoints, err := sns.NewEndpoints(s.opts.AllowEndpoints)
 	if err != nil {
 		return nil, fmt.Errorf("localaws: Options.AllowEndpoints: %w", err)
@@ -179,7 +178,7 @@ func (s *Server) build(endpoints *sns.Endpoints) {
 	s.inspection = wire.NewMux(options, sqs.Inspection(s.places.sqsOf))
 	options.Around = s.around
 	s.mux = wire.NewMux(options, s.wired(source)...)
-	s.own = s.ownRoutes()
+	s.own = ownRoutes(s)
 }
 
 // wired returns the services for the wire. Each chooses the place of a call.
@@ -187,7 +186,11 @@ func (s *Server) wired(source *random.Source) []*wire.Service {
 	return []*wire.Service{
 		sqs.Wire(s.places.sqsOf), sns.Wire(s.places.snsOf), cloudwatch.Wire(s.places.cloudwatchOf),
 		sts.New(sts.Options{Home: s.places.home, Random: source, Now: s.clock.Now}).Wire(),
-		tagging.New(s.taggedQueues, s.taggedTopics, s.taggedAlarms).Wire(),
+		tagging.New(
+			s.places.tagged(func(in *services) map[string]map[string]string { return in.sqs.Tagged() }),
+			s.places.tagged(func(in *services) map[string]map[string]string { return in.sns.Tagged() }),
+			s.places.tagged(func(in *services) map[string]map[string]string { return in.cloudwatch.Tagged() }),
+		).Wire(),
 	}
 }
 
@@ -213,7 +216,7 @@ func (s *Server) newServices(at wire.Place, source *random.Source, bounds *cloud
 		Account: at.Account, Region: at.Region, Clock: s.clock, Random: source, Queues: queuesOfTopics{s},
 		Store:  s.opts.Store,
 		Logger: s.opts.Logger, Carrier: s.carrier, Leniency: s.leniency, Woken: topics.woken,
-		Others:  func() []*sns.Service { return s.othersIn(at) },
+		Others:  func() []*sns.Service { return s.places.othersIn(at) },
 		Missing: func(arn string) { s.places.missTopic(at, arn) },
 	})
 	topics.collect = made.sns.Collect
@@ -223,17 +226,6 @@ func (s *Server) newServices(at wire.Place, source *random.Source, bounds *cloud
 		Bounds: bounds,
 	})
 	return made
-}
-
-// othersIn returns SNS of the other accounts in a region.
-func (s *Server) othersIn(at wire.Place) []*sns.Service {
-	var others []*sns.Service
-	for _, other := range s.places.all() {
-		if other.at.Region == at.Region && other.at.Account != at.Account {
-			others = append(others, other.sns)
-		}
-	}
-	return others
 }
 
 // SQS returns the model of SQS in the account and region of the options, for inspecting queues without receiving, and
@@ -250,6 +242,21 @@ func (s *Server) S3() *s3.Service { return s.s3 }
 // CloudWatch returns the model of CloudWatch in the account and region of the options, for inspecting metrics and
 // alarms. In returns that of other places.
 func (s *Server) CloudWatch() *cloudwatch.Service { return s.places.main.cloudwatch }
+
+// In returns the place of an account in a region, for inspecting it. What is no account, or no name of a region, stands
+// for that of the options, as in signatures.
+func (s *Server) In(account, region string) *Place {
+	return &Place{server: s, at: s.places.home.Caller(account, region)}
+}
+
+// Places returns every place in which there was a call, and that of the options, by account and region.
+func (s *Server) Places() []*Place {
+	var all []*Place
+	for _, p := range s.places.all() {
+		all = append(all, &Place{server: s, at: p.at})
+	}
+	return all
+}
 
 // Seed returns the number that determines everything random: Options.Seed, or the number that New chose. A server with
 // the same seed repeats the run.
@@ -281,7 +288,7 @@ func (s *Server) Reset() {
 func (s *Server) Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		requestLog{s.opts.Requests, s.places.home.Place}.handle(w, r, func(w http.ResponseWriter, r *http.Request) {
-			if s.admit(w, r) {
+			if s.admission.admit(w, r, s.refuse) {
 				s.serve(w, r)
 			}
 		})
@@ -292,7 +299,7 @@ func (s *Server) Handler() http.Handler {
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case isOwn(r.URL.Path):
-		s.serveOwn(w, r)
+		serveOwn(s, w, r)
 	case localstack{s}.has(r):
 		localstack{s}.ServeHTTP(w, r)
 	case strings.HasPrefix(r.URL.Path, sns.CertificatePrefix):
@@ -306,20 +313,32 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// refuse answers with 403 in the form that the client of the request can read.
+func (s *Server) refuse(w http.ResponseWriter, r *http.Request, reason error) {
+	switch {
+	case isOwn(r.URL.Path):
+		refuse(w, http.StatusForbidden, "%v", reason)
+	case isS3Control(r), isS3(r):
+		s.rest.Refuse(w, r, rest.Refuse(http.StatusForbidden, "AccessDenied", reason.Error()))
+	default:
+		s.mux.Refuse(w, r, &wire.Error{
+			Code: "AccessDeniedException", Query: "AccessDenied", Status: http.StatusForbidden, Message: reason.Error(),
+		})
+	}
+}
+
 // Close ends waiting polls, closes what Listen opened, and returns when no goroutine of the server runs any more.
 // In-process calls still work afterwards, but do not wait.
 func (s *Server) Close() error {
 	s.mu.Lock()
-	if !s.closed {
-		s.closed = true
-		close(s.ended)
-	}
+	s.closed = true
 	listeners := s.listeners
 	s.listeners = nil
 	s.mu.Unlock()
+	s.controls.close()
 	s.places.close()
 	s.carrier.Close()
-	s.stranded.Wait()
+	s.controls.stranded.Wait()
 	s.s3.Close()
 	var first error
 	for _, l := range listeners {

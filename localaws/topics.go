@@ -11,7 +11,6 @@ import (
 	"github.com/godwitmq/godwit/localaws/sns"
 	"github.com/godwitmq/godwit/localaws/sqs"
 	"github.com/godwitmq/godwit/localaws/sqs/queue"
-	"github.com/godwitmq/godwit/localaws/tagging"
 	"github.com/godwitmq/godwit/localaws/wire"
 )
 
@@ -76,28 +75,6 @@ func s3Sender(from s3.Origin) sqs.Principal {
 	return sqs.Principal{Service: s3Principal, SourceARN: from.BucketARN, Account: from.Account}
 }
 
-func (s *Server) taggedQueues(at wire.Place) []tagging.Resource {
-	var all []tagging.Resource
-	if in := s.places.find(at); in != nil {
-		for _, q := range in.sqs.Queues() {
-			if tags := q.Tags(); len(tags) > 0 {
-				all = append(all, tagging.Resource{ARN: q.ARN(), Tags: tags})
-			}
-		}
-	}
-	return all
-}
-
-func (s *Server) taggedTopics(at wire.Place) []tagging.Resource {
-	var all []tagging.Resource
-	if in := s.places.find(at); in != nil {
-		for arn, tags := range in.sns.Tagged() {
-			all = append(all, tagging.Resource{ARN: arn, Tags: tags})
-		}
-	}
-	return all
-}
-
 // topicView is a topic in the list of topics.
 type topicView struct {
 	Name          string             `json:"name"`
@@ -132,8 +109,8 @@ type failureView struct {
 	number string
 }
 
-func (s *Server) listTopics(p page, r *http.Request) (map[string]any, error) {
-	states, err := everywhere(s, r, func(in *services) []sns.TopicState { return in.sns.Topics() })
+func listTopics(s *Server, p page, r *http.Request) (map[string]any, error) {
+	states, err := everywhere(s.places, r, func(in *services) []sns.TopicState { return in.sns.Topics() })
 	if err != nil {
 		return nil, err
 	}
@@ -155,7 +132,7 @@ func (s *Server) listTopics(p page, r *http.Request) (map[string]any, error) {
 	}
 	answer := map[string]any{"topics": topics, "next": next}
 	if p.after == "" {
-		failures, err := s.listFailures(p, r)
+		failures, err := listFailures(s, p, r)
 		if err != nil {
 			return nil, err
 		}
@@ -165,8 +142,8 @@ func (s *Server) listTopics(p page, r *http.Request) (map[string]any, error) {
 }
 
 // listFailures lists the failures that SNS keeps, a thousand at most, by their numbers in it.
-func (s *Server) listFailures(p page, r *http.Request) (map[string]any, error) {
-	chosen, err := s.choice(r)
+func listFailures(s *Server, p page, r *http.Request) (map[string]any, error) {
+	chosen, err := s.places.choice(r)
 	if err != nil {
 		return nil, err
 	}

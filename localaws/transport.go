@@ -8,14 +8,6 @@ import (
 	"strconv"
 )
 
-// Transport returns a RoundTripper that calls the server in process, without a socket, in the caller's goroutine and
-// with the request's context. It answers for any host, because no web page can use it. If there is a response, it is
-// returned even if the context has ended, so that a poll that is canceled at the moment when it gets messages does not
-// lose them.
-func (s *Server) Transport() http.RoundTripper {
-	return &transport{handler: http.HandlerFunc(s.serve)}
-}
-
 type transport struct{ handler http.Handler }
 
 // errDropped is the error of a connection that a control closed.

@@ -24,8 +24,8 @@ type unsentView struct {
 }
 
 // listUnsent lists the unsent messages that SNS keeps, by their numbers in it.
-func (s *Server) listUnsent(p page, r *http.Request) (map[string]any, error) {
-	chosen, err := s.choice(r)
+func listUnsent(s *Server, p page, r *http.Request) (map[string]any, error) {
+	chosen, err := s.places.choice(r)
 	if err != nil {
 		return nil, err
 	}

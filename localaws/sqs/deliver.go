@@ -113,3 +113,14 @@ func (s *Service) Lookup(arn string) (info Info, ok bool) {
 	}
 	return Info{Name: q.name, ARN: q.arn, FIFO: q.fifo, Tags: q.Tags()}, true
 }
+
+// Tagged returns the tags of every queue that has tags, by ARN.
+func (s *Service) Tagged() map[string]map[string]string {
+	tagged := map[string]map[string]string{}
+	for _, q := range s.Queues() {
+		if tags := q.Tags(); len(tags) > 0 {
+			tagged[q.arn] = tags
+		}
+	}
+	return tagged
+}
