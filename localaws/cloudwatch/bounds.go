@@ -93,7 +93,7 @@ func (b *Bounds) Advance() time.Duration {
 
 // tooMuch is the error for what this server, but not AWS, has no room for.
 func tooMuch(format string, args ...any) *wire.Error {
-	e := validation("This server refuses it: its "+format+".", args...)
+	e := wire.Validation("This server refuses it: its "+format+".", args...)
 	e.Code = "LimitExceeded"
 	return e
 }

@@ -82,13 +82,13 @@ func (in *DescribeAlarmsInput) check() (page int, fault *wire.Error) {
 	}
 	switch {
 	case page < 1 || page > maxAlarmsPage:
-		return 0, constraint(page, "maxRecords", "Member must have value between 1 and 100")
+		return 0, wire.Constraint(page, "maxRecords", "Member must have value between 1 and 100")
 	case len(in.AlarmNames) > maxAlarmNames:
 		return 0, asValidation(tooMany("AlarmNames", maxAlarmNames))
 	case len(in.AlarmNames) > 0 && in.AlarmNamePrefix != "":
 		return 0, asValidation(exclusive("AlarmNames", "AlarmNamePrefix"))
 	case in.ChildrenOfAlarmName != "" || in.ParentsOfAlarmName != "":
-		return 0, validation("ChildrenOfAlarmName and ParentsOfAlarmName need composite alarms, which this server does " +
+		return 0, wire.Validation("ChildrenOfAlarmName and ParentsOfAlarmName need composite alarms, which this server does " +
 			"not have.")
 	case in.StateValue != "" && !slices.Contains(stateValues(), in.StateValue):
 		return 0, notInSet(in.StateValue, "stateValue", stateValues())

@@ -36,20 +36,9 @@ func exclusive(a, b string) *wire.Error {
 	return invalidCombination("The parameters %s and %s are mutually exclusive and you have specified both.", a, b)
 }
 
-// validation is the error of actions that do not model their own.
-func validation(format string, args ...any) *wire.Error {
-	return &wire.Error{Code: "ValidationError", Message: fmt.Sprintf(format, args...)}
-}
-
-// constraint is the error for a value that the model does not allow.
-func constraint(value any, member, broken string) *wire.Error {
-	return validation("1 validation error detected: Value '%v' at '%s' failed to satisfy constraint: %s", value, member,
-		broken)
-}
-
 // notInSet is the error for a value that is not in the model's list.
 func notInSet(value, member string, set []string) *wire.Error {
-	return constraint(value, member, "Member must satisfy enum value set: ["+strings.Join(set, ", ")+"]")
+	return wire.Constraint(value, member, "Member must satisfy enum value set: ["+strings.Join(set, ", ")+"]")
 }
 
 func tooMany(collection string, most int) *wire.Error {
@@ -62,7 +51,7 @@ func invalidToken() *wire.Error {
 
 // noAnomalyDetection refuses what needs it.
 func noAnomalyDetection(what string) *wire.Error {
-	return validation("%s needs anomaly detection, which this server does not have.", what)
+	return wire.Validation("%s needs anomaly detection, which this server does not have.", what)
 }
 
 // noAlarm is AWS's error for an alarm that does not exist; it has no message.

@@ -108,21 +108,21 @@ func (s *Service) getMetricData(_ context.Context, _ *wire.Call, in *GetMetricDa
 func (in *GetMetricDataInput) check() *wire.Error {
 	switch {
 	case len(in.MetricDataQueries) == 0:
-		return validation("The parameter MetricDataQueries is required.")
+		return wire.Validation("The parameter MetricDataQueries is required.")
 	case len(in.MetricDataQueries) > maxQueries:
-		return validation("The collection MetricDataQueries must not have a size greater than %d.", maxQueries)
+		return wire.Validation("The collection MetricDataQueries must not have a size greater than %d.", maxQueries)
 	case in.StartTime == nil:
-		return validation("The parameter StartTime is required.")
+		return wire.Validation("The parameter StartTime is required.")
 	case in.EndTime == nil:
-		return validation("The parameter EndTime is required.")
+		return wire.Validation("The parameter EndTime is required.")
 	case in.StartTime.Equal(*in.EndTime):
-		return validation("The parameter StartTime must not equal parameter EndTime.")
+		return wire.Validation("The parameter StartTime must not equal parameter EndTime.")
 	case in.StartTime.After(*in.EndTime):
-		return validation("The parameter EndTime must be greater than StartTime.")
+		return wire.Validation("The parameter EndTime must be greater than StartTime.")
 	case in.ScanBy != "" && in.ScanBy != "TimestampDescending" && in.ScanBy != "TimestampAscending":
 		return notInSet(in.ScanBy, "scanBy", []string{"TimestampDescending", "TimestampAscending"})
 	case in.MaxDatapoints != nil && (*in.MaxDatapoints < 1 || *in.MaxDatapoints > dataPage):
-		return validation("The parameter MaxDatapoints must be between 1 and %d.", dataPage)
+		return wire.Validation("The parameter MaxDatapoints must be between 1 and %d.", dataPage)
 	}
 	return nil
 }

@@ -135,12 +135,12 @@ func (in *PutMetricAlarmInput) checkNames() *wire.Error {
 		strings.HasSuffix(in.ComparisonOperator, "LowerThreshold"):
 		return noAnomalyDetection("The comparison operator " + in.ComparisonOperator)
 	case in.AlarmDescription != nil && len([]rune(*in.AlarmDescription)) > maxDescription:
-		return constraint(*in.AlarmDescription, "alarmDescription",
+		return wire.Constraint(*in.AlarmDescription, "alarmDescription",
 			"Member must have length less than or equal to 1024")
 	case in.EvaluationPeriods == nil:
 		return required("EvaluationPeriods")
 	case *in.EvaluationPeriods < 1:
-		return constraint(*in.EvaluationPeriods, "evaluationPeriods",
+		return wire.Constraint(*in.EvaluationPeriods, "evaluationPeriods",
 			"Member must have value greater than or equal to 1")
 	case in.Threshold == nil:
 		return required("Threshold")
@@ -163,10 +163,10 @@ func (in *PutMetricAlarmInput) checkOptions() *wire.Error {
 	case !slices.Contains(operators, in.ComparisonOperator):
 		return notInSet(in.ComparisonOperator, "comparisonOperator", operators)
 	case in.TreatMissingData != "" && !slices.Contains(treatments, in.TreatMissingData):
-		return validation("The value %s is not supported for TreatMissingData parameter. Supported values are "+
+		return wire.Validation("The value %s is not supported for TreatMissingData parameter. Supported values are "+
 			"[breaching, notBreaching, ignore, missing].", in.TreatMissingData)
 	case !slices.Contains([]string{"", "evaluate", "ignore"}, in.EvaluateLowSampleCountPercentile):
-		return validation("Option %s is not supported. Supported options for parameter "+
+		return wire.Validation("Option %s is not supported. Supported options for parameter "+
 			"EvaluateLowSampleCountPercentile are evaluate and ignore.", in.EvaluateLowSampleCountPercentile)
 	}
 	return nil
@@ -182,7 +182,7 @@ func (in *PutMetricAlarmInput) checkActions() *wire.Error {
 		}
 		for _, arn := range actions {
 			if !strings.HasPrefix(arn, "arn:") || strings.Count(arn, ":") < 5 {
-				return validation("Invalid arn syntax: %s", arn)
+				return wire.Validation("Invalid arn syntax: %s", arn)
 			}
 		}
 	}
@@ -194,7 +194,7 @@ func (in *PutMetricAlarmInput) checkTopics(region string) *wire.Error {
 	for _, arn := range slices.Concat(in.OKActions, in.AlarmActions, in.InsufficientDataActions) {
 		at, ok := wire.PlaceOf(arn)
 		if ok && at.Region != region && strings.HasPrefix(arn, topicARN) {
-			return validation("Invalid region %s specified. Only %s is supported.", at.Region, region)
+			return wire.Validation("Invalid region %s specified. Only %s is supported.", at.Region, region)
 		}
 	}
 	return nil
@@ -252,7 +252,7 @@ func (in *PutMetricAlarmInput) checkQueries(a *metricAlarm) *wire.Error {
 	returned := 0
 	for i := range qs.all {
 		if s := qs.all[i].selection; s != nil && len(s.GroupBy) > 0 {
-			return validation("Alarms on a query with GROUP BY are not supported by this server: an alarm watches one " +
+			return wire.Validation("Alarms on a query with GROUP BY are not supported by this server: an alarm watches one " +
 				"time series.")
 		}
 		if qs.all[i].returned() {
@@ -260,7 +260,7 @@ func (in *PutMetricAlarmInput) checkQueries(a *metricAlarm) *wire.Error {
 		}
 	}
 	if returned != 1 {
-		return validation("Exactly one element of the metrics list should return data.")
+		return wire.Validation("Exactly one element of the metrics list should return data.")
 	}
 	a.queries = qs
 	return nil
@@ -269,16 +269,16 @@ func (in *PutMetricAlarmInput) checkQueries(a *metricAlarm) *wire.Error {
 func (in *PutMetricAlarmInput) checkPeriods(a *metricAlarm) *wire.Error {
 	if in.Period != nil {
 		if p := *in.Period; p != 10 && p != 20 && p != 30 && (p <= 0 || p%60 != 0) {
-			return validation("Period must be 10, 20, 30 or a multiple of 60")
+			return wire.Validation("Period must be 10, 20, 30 or a multiple of 60")
 		}
 	}
 	seconds := int64(a.period().Seconds())
 	switch total := seconds * int64(*in.EvaluationPeriods); {
 	case seconds < 3600 && total > day:
-		return validation("Metrics cannot be checked across more than a day " +
+		return wire.Validation("Metrics cannot be checked across more than a day " +
 			"(EvaluationPeriods * Period must be <= 86400).")
 	case total > maxPeriod:
-		return validation("Metrics cannot be checked across more than seven days " +
+		return wire.Validation("Metrics cannot be checked across more than seven days " +
 			"(EvaluationPeriods * Period must be <= 604800).")
 	}
 	return nil

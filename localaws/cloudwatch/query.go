@@ -44,11 +44,11 @@ func parseQueries(given []MetricDataQuery, parameter string) (*queries, *wire.Er
 		path := fmt.Sprintf("%s.member.%d", parameter, i+1)
 		g := &given[i]
 		if !queryID.MatchString(g.ID) {
-			return nil, validation("The value %s for parameter %s.Id is not matching the expected pattern %s.", g.ID, path,
+			return nil, wire.Validation("The value %s for parameter %s.Id is not matching the expected pattern %s.", g.ID, path,
 				queryID)
 		}
 		if _, twice := qs.byID[g.ID]; twice {
-			return nil, validation("The values for parameter id in %s are not unique.", parameter)
+			return nil, wire.Validation("The values for parameter id in %s are not unique.", parameter)
 		}
 		q, fault := parseQuery(g, path)
 		if fault != nil {
@@ -135,7 +135,7 @@ func (q *query) parseStat(path string) *wire.Error {
 }
 
 func inExpression(g *MetricDataQuery, err error) *wire.Error {
-	return validation("Error in expression '%s' [%s]: %v", g.ID, g.Expression, err)
+	return wire.Validation("Error in expression '%s' [%s]: %v", g.ID, g.Expression, err)
 }
 
 func (qs *queries) checkReferences(q *query) *wire.Error {

@@ -36,9 +36,10 @@ func (s *Service) setAlarmState(_ context.Context, _ *wire.Call, in *SetAlarmSta
 	case in.StateReason == nil:
 		return nil, asValidation(required("StateReason"))
 	case len([]rune(*in.StateReason)) > maxReason:
-		return nil, constraint(*in.StateReason, "stateReason", "Member must have length less than or equal to 1023")
+		return nil, wire.Constraint(*in.StateReason, "stateReason",
+			"Member must have length less than or equal to 1023")
 	case len([]rune(in.StateReasonData)) > maxReasonData:
-		return nil, constraint(in.StateReasonData, "stateReasonData",
+		return nil, wire.Constraint(in.StateReasonData, "stateReasonData",
 			"Member must have length less than or equal to 4000")
 	case in.StateReasonData != "" && !json.Valid([]byte(in.StateReasonData)):
 		return nil, &wire.Error{

@@ -110,7 +110,7 @@ func (in *AssumeRoleInput) check() *wire.Error {
 		return fault
 	}
 	if !isARN(in.RoleARN) {
-		return refuse("%s is invalid", in.RoleARN)
+		return wire.Validation("%s is invalid", in.RoleARN)
 	}
 	if in.Policy != "" && !json.Valid([]byte(in.Policy)) {
 		return &wire.Error{
@@ -124,7 +124,7 @@ func (in *AssumeRoleInput) check() *wire.Error {
 func (in *AssumeRoleInput) checkTags() *wire.Error {
 	const maxTags = 50 // STS: of a session
 	if len(in.Tags) > maxTags {
-		return constraint(len(in.Tags), "tags", "Member must have length less than or equal to 50")
+		return wire.Constraint(len(in.Tags), "tags", "Member must have length less than or equal to 50")
 	}
 	var keys []string
 	for _, tag := range in.Tags {

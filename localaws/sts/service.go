@@ -51,29 +51,19 @@ func (s *Service) credentials(who session, key string, lasts time.Duration) *Cre
 	}
 }
 
-func refuse(format string, args ...any) *wire.Error {
-	return &wire.Error{Code: "ValidationError", Message: fmt.Sprintf(format, args...)}
-}
-
-// constraint is AWS's error for a value that its model does not allow.
-func constraint(value any, member, broken string) *wire.Error {
-	return refuse("1 validation error detected: Value '%v' at '%s' failed to satisfy constraint: %s", value, member,
-		broken)
-}
-
 func checkLength(value, member string, least, most int) *wire.Error {
 	switch {
 	case len(value) < least:
-		return constraint(value, member, fmt.Sprintf("Member must have length greater than or equal to %d", least))
+		return wire.Constraint(value, member, fmt.Sprintf("Member must have length greater than or equal to %d", least))
 	case len(value) > most:
-		return constraint(value, member, fmt.Sprintf("Member must have length less than or equal to %d", most))
+		return wire.Constraint(value, member, fmt.Sprintf("Member must have length less than or equal to %d", most))
 	}
 	return nil
 }
 
 func checkPattern(value, member string, allowed *regexp.Regexp, pattern string) *wire.Error {
 	if !allowed.MatchString(value) {
-		return constraint(value, member, "Member must satisfy regular expression pattern: "+pattern)
+		return wire.Constraint(value, member, "Member must satisfy regular expression pattern: "+pattern)
 	}
 	return nil
 }
@@ -90,7 +80,7 @@ func firstOf(faults ...*wire.Error) *wire.Error {
 
 // missing is AWS's error for members that are not set.
 func missing(member string) *wire.Error {
-	return refuse("1 validation error detected: Value null at '%s' failed to satisfy constraint: "+
+	return wire.Validation("1 validation error detected: Value null at '%s' failed to satisfy constraint: "+
 		"Member must not be null", member)
 }
 
@@ -101,10 +91,10 @@ func checkDuration(seconds *int32, most int32) *wire.Error {
 	case seconds == nil:
 		return nil
 	case *seconds < least:
-		return constraint(*seconds, "durationSeconds",
+		return wire.Constraint(*seconds, "durationSeconds",
 			fmt.Sprintf("Member must have value greater than or equal to %d", least))
 	case *seconds > most:
-		return constraint(*seconds, "durationSeconds",
+		return wire.Constraint(*seconds, "durationSeconds",
 			fmt.Sprintf("Member must have value less than or equal to %d", most))
 	}
 	return nil

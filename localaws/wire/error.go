@@ -67,6 +67,17 @@ func (e *Error) status() int {
 	return 400
 }
 
+// Validation returns the error of services that do not model their own errors about parameters.
+func Validation(format string, args ...any) *Error {
+	return &Error{Code: "ValidationError", Message: fmt.Sprintf(format, args...)}
+}
+
+// Constraint returns the error for a value that the service's model does not allow.
+func Constraint(value any, member, broken string) *Error {
+	return Validation("1 validation error detected: Value '%v' at '%s' failed to satisfy constraint: %s", value, member,
+		broken)
+}
+
 // ErrDrop makes a Mux close the connection without an answer, if Around returns it.
 var ErrDrop = errors.New("wire: the connection is dropped")
 
