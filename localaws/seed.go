@@ -169,7 +169,7 @@ func (p *planter) plant(ctx context.Context, path string) error {
 	for _, a := range content.alarms {
 		in, err := p.places.seeded(a.value.seedPlace)
 		if err == nil {
-			err = in.cloudwatch.Plant(ctx, a.value.seed(in.at))
+			err = in.cloudwatch.Plant(a.value.seed(in.at))
 		}
 		if err != nil {
 			return f.at(a.offset, "alarm %q: %w", a.value.Name, err)

@@ -1,12 +1,14 @@
 package cloudwatch
 
 import (
+	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/godwitmq/godwit/localaws/cloudwatch/alarm"
+	"github.com/godwitmq/godwit/localaws/wire"
 )
 
 // metricAlarm is one alarm. Its fields are guarded by the service's lock.
@@ -115,6 +117,33 @@ func shownList[T any](list []T) []T {
 	return list
 }
 
+// set adds an alarm, or replaces the one of its name.
+func (s *Service) set(a *metricAlarm, tags map[string]string) *wire.Error {
+	now := s.opts.Clock.Now()
+	a.updated = now
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	name := a.input.AlarmName
+	var before load
+	switch old := s.alarms[name]; {
+	case old != nil:
+		a.state, a.tags, before = old.state, old.tags, old.load // tags can be set only with a new alarm
+	case len(s.alarms) >= maxAlarms:
+		return tooMuch("alarms in %s are %d already, AWS's quota", s.opts.Region, maxAlarms)
+	default:
+		a.tags = tags
+		a.state = alarmState{
+			value: alarm.Insufficient, reason: "Unchecked: Initial alarm creation", updated: now, transition: now,
+		}
+	}
+	if fault := s.opts.Bounds.take(before, a.load, false); fault != nil {
+		return fault
+	}
+	s.alarms[name] = a
+	a.keep(s.opts.Store)
+	return nil
+}
+
 // sortedAlarms returns the alarms in order of their names; the caller holds the lock.
 func (s *Service) sortedAlarms() []*metricAlarm {
 	return slices.SortedFunc(maps.Values(s.alarms), func(a, b *metricAlarm) int {
@@ -133,4 +162,129 @@ func (s *Service) alarmByARN(arn string) *metricAlarm {
 		return nil
 	}
 	return s.alarms[name]
+}
+
+// DeleteAlarmsInput is the input of DeleteAlarms.
+type DeleteAlarmsInput struct {
+	AlarmNames []string `json:"AlarmNames"`
+}
+
+// deleteAlarms deletes all alarms, or none if one of them does not exist (AWS's API reference, DeleteAlarms).
+func deleteAlarms(s *Service, in *DeleteAlarmsInput) (*Empty, error) {
+	if fault := checkAlarmNames(in.AlarmNames); fault != nil {
+		return nil, fault
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, name := range in.AlarmNames {
+		if s.alarms[name] == nil {
+			return nil, noAlarm()
+		}
+	}
+	for _, name := range in.AlarmNames {
+		if a := s.alarms[name]; a != nil { // unless it is named twice
+			a.forget(&s.opts)
+		}
+		delete(s.alarms, name)
+	}
+	return &Empty{}, nil
+}
+
+// EnableAlarmActionsInput is the input of EnableAlarmActions.
+type EnableAlarmActionsInput struct {
+	AlarmNames []string `json:"AlarmNames"`
+}
+
+// enableAlarmActions takes no action for the state that an alarm is in. A name without an alarm is ignored.
+func enableAlarmActions(s *Service, in *EnableAlarmActionsInput) (*Empty, error) {
+	if fault := switchActions(s, in.AlarmNames, true); fault != nil {
+		return nil, fault
+	}
+	return &Empty{}, nil
+}
+
+// switchActions switches the actions of alarms on or off. Names without an alarm are ignored.
+func switchActions(s *Service, names []string, on bool) *wire.Error {
+	if fault := checkAlarmNames(names); fault != nil {
+		return fault
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, name := range names {
+		if a := s.alarms[name]; a != nil {
+			a.enabled = on
+			a.keep(s.opts.Store)
+		}
+	}
+	return nil
+}
+
+func checkAlarmNames(names []string) *wire.Error {
+	switch {
+	case len(names) == 0:
+		return asValidation(required("AlarmNames"))
+	case len(names) > maxAlarmNames:
+		return asValidation(tooMany("AlarmNames", maxAlarmNames))
+	}
+	return nil
+}
+
+// DisableAlarmActionsInput is the input of DisableAlarmActions.
+type DisableAlarmActionsInput struct {
+	AlarmNames []string `json:"AlarmNames"`
+}
+
+// disableAlarmActions leaves the evaluation: the state still changes, and nothing is told (AWS's API reference). A name
+// without an alarm is ignored.
+func disableAlarmActions(s *Service, in *DisableAlarmActionsInput) (*Empty, error) {
+	if fault := switchActions(s, in.AlarmNames, false); fault != nil {
+		return nil, fault
+	}
+	return &Empty{}, nil
+}
+
+// SetAlarmStateInput is the input of SetAlarmState.
+type SetAlarmStateInput struct {
+	AlarmName       string  `json:"AlarmName"`
+	StateValue      string  `json:"StateValue"`
+	StateReason     *string `json:"StateReason"`
+	StateReasonData string  `json:"StateReasonData"`
+}
+
+const (
+	maxReason     = 1023 // CloudWatch
+	maxReasonData = 4000 // CloudWatch
+)
+
+// setAlarmState sets a state until the next evaluation decides otherwise, and carries out its actions (AWS's API
+// reference, SetAlarmState).
+func setAlarmState(s *Service, in *SetAlarmStateInput) (*Empty, error) {
+	switch {
+	case in.AlarmName == "":
+		return nil, asValidation(required("AlarmName"))
+	case !slices.Contains(stateValues(), in.StateValue):
+		return nil, notInSet(in.StateValue, "stateValue", stateValues())
+	case in.StateReason == nil:
+		return nil, asValidation(required("StateReason"))
+	case len([]rune(*in.StateReason)) > maxReason:
+		return nil, wire.Constraint(*in.StateReason, "stateReason",
+			"Member must have length less than or equal to 1023")
+	case len([]rune(in.StateReasonData)) > maxReasonData:
+		return nil, wire.Constraint(in.StateReasonData, "stateReasonData",
+			"Member must have length less than or equal to 4000")
+	case in.StateReasonData != "" && !json.Valid([]byte(in.StateReasonData)):
+		return nil, &wire.Error{
+			Code: "InvalidFormatFault", Query: "InvalidFormat", Message: "The state reason data is not valid JSON.",
+		}
+	}
+	s.mu.Lock()
+	a := s.alarms[in.AlarmName]
+	if a == nil {
+		s.mu.Unlock()
+		return nil, noAlarm()
+	}
+	n := change(s, a, alarm.State(in.StateValue), *in.StateReason, in.StateReasonData)
+	s.mu.Unlock()
+	carryOut(s, n)
+	return &Empty{}, nil
 }

@@ -1,7 +1,6 @@
 package cloudwatch
 
 import (
-	"context"
 	"slices"
 	"strings"
 
@@ -41,8 +40,7 @@ const (
 
 // describeAlarms shows metric alarms only, unless AlarmTypes asks for others; 50 a page, at most 100 (AWS's API
 // reference, DescribeAlarms).
-func (s *Service) describeAlarms(_ context.Context, _ *wire.Call, in *DescribeAlarmsInput,
-) (*DescribeAlarmsOutput, error) {
+func describeAlarms(s *Service, in *DescribeAlarmsInput) (*DescribeAlarmsOutput, error) {
 	page, fault := in.check()
 	if fault != nil {
 		return nil, fault
@@ -110,4 +108,52 @@ func (in *DescribeAlarmsInput) wants(a *metricAlarm) bool {
 	}
 	all := slices.Concat(a.input.OKActions, a.input.AlarmActions, a.input.InsufficientDataActions)
 	return slices.ContainsFunc(all, func(arn string) bool { return strings.HasPrefix(arn, in.ActionPrefix) })
+}
+
+// DescribeAlarmsForMetricInput is the input of DescribeAlarmsForMetric.
+type DescribeAlarmsForMetricInput struct {
+	MetricName        string      `json:"MetricName"`
+	Namespace         string      `json:"Namespace"`
+	Statistic         string      `json:"Statistic"`
+	ExtendedStatistic string      `json:"ExtendedStatistic"`
+	Dimensions        []Dimension `json:"Dimensions"`
+	Period            *int32      `json:"Period"`
+	Unit              string      `json:"Unit"`
+}
+
+// DescribeAlarmsForMetricOutput is the output of DescribeAlarmsForMetric.
+type DescribeAlarmsForMetricOutput struct {
+	MetricAlarms []MetricAlarm `json:"MetricAlarms"`
+}
+
+// describeAlarmsForMetric finds alarms with exactly these dimensions, and none that has the metric in an expression
+// (AWS's API reference, DescribeAlarmsForMetric).
+func describeAlarmsForMetric(s *Service, in *DescribeAlarmsForMetricInput) (*DescribeAlarmsForMetricOutput, error) {
+	for name, value := range map[string]string{"MetricName": in.MetricName, "Namespace": in.Namespace} {
+		if fault := checkName(value, name); fault != nil {
+			return nil, asValidation(fault)
+		}
+	}
+	out := &DescribeAlarmsForMetricOutput{MetricAlarms: []MetricAlarm{}}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, a := range s.sortedAlarms() {
+		if in.wants(a.input) {
+			out.MetricAlarms = append(out.MetricAlarms, a.shown())
+		}
+	}
+	return out, nil
+}
+
+func (in *DescribeAlarmsForMetricInput) wants(a *PutMetricAlarmInput) bool {
+	return a.MetricName == in.MetricName && a.Namespace == in.Namespace &&
+		(in.Statistic == "" || in.Statistic == a.Statistic) &&
+		(in.ExtendedStatistic == "" || in.ExtendedStatistic == a.ExtendedStatistic) &&
+		(in.Period == nil || a.Period != nil && *in.Period == *a.Period) &&
+		(in.Unit == "" || in.Unit == a.Unit) && sameDimensions(in.Dimensions, a.Dimensions)
+}
+
+func sameDimensions(a, b []Dimension) bool {
+	byName := func(x, y Dimension) int { return strings.Compare(x.Name, y.Name) }
+	return slices.Equal(slices.SortedFunc(slices.Values(a), byName), slices.SortedFunc(slices.Values(b), byName))
 }

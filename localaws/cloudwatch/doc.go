@@ -5,5 +5,5 @@
 // its changes of state to [Topics].
 //
 // The models are without a wire format: package metric stores and reads, package alarm evaluates, package expression is
-// metric math. Each action is in the file of its name.
+// metric math. An action stands in the file of its noun.
 package cloudwatch

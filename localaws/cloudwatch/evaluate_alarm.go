@@ -19,43 +19,6 @@ func (a *metricAlarm) interval() time.Duration {
 	return time.Minute
 }
 
-// evaluateAlarms evaluates the alarms of an interval, and reports whether there are any.
-func (s *Service) evaluateAlarms(now time.Time, interval time.Duration) (any bool) {
-	s.mu.Lock()
-	alarms := s.sortedAlarms()
-	s.mu.Unlock()
-	for _, a := range alarms {
-		if a.interval() == interval {
-			any = true
-			s.evaluateAlarm(a, now)
-		}
-	}
-	return any
-}
-
-// evaluateAlarm evaluates an alarm, unless it was replaced or deleted meanwhile, and carries out its actions.
-func (s *Service) evaluateAlarm(a *metricAlarm, now time.Time) {
-	r := s.read(a, now)
-	if r.tooFew {
-		return
-	}
-	s.mu.Lock()
-	if s.alarms[a.input.AlarmName] != a {
-		s.mu.Unlock()
-		return
-	}
-	v, changed := a.rule.Evaluate(a.state.value, r.points)
-	if !changed {
-		s.mu.Unlock()
-		return
-	}
-	n := s.change(a, v.State, v.Reason, a.rule.Data(v, alarm.Query{
-		At: now, Unit: a.input.Unit, Statistic: a.input.Statistic + a.input.ExtendedStatistic, Period: a.period(),
-	}))
-	s.mu.Unlock()
-	s.carryOut(n)
-}
-
 // watched is what an alarm's evaluation reads.
 type watched struct {
 	points []alarm.Datapoint
@@ -63,7 +26,7 @@ type watched struct {
 }
 
 // read returns the datapoints of the evaluation range, the oldest first. The range slides: its last period ends now.
-func (s *Service) read(a *metricAlarm, now time.Time) watched {
+func read(s *Service, a *metricAlarm, now time.Time) watched {
 	period := a.period()
 	n := a.rule.Range()
 	from := now.Add(-time.Duration(n) * period)
@@ -77,7 +40,7 @@ func (s *Service) read(a *metricAlarm, now time.Time) watched {
 		}
 	}
 	if a.queries != nil {
-		s.readQueries(a, from, now, set)
+		readQueries(s, a, from, now, set)
 		return w
 	}
 	in := a.input
@@ -112,7 +75,7 @@ func needed(statistic string) float64 {
 	}
 }
 
-func (s *Service) readQueries(a *metricAlarm, from, to time.Time, set func(at time.Time, x, samples float64)) {
+func readQueries(s *Service, a *metricAlarm, from, to time.Time, set func(at time.Time, x, samples float64)) {
 	e := &evaluation{queries: a.queries, service: s, from: from, to: to, now: to, done: map[string]evaluated{}}
 	q := a.queries.decisive()
 	got, err := e.result(q)

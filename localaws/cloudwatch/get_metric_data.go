@@ -1,7 +1,6 @@
 package cloudwatch
 
 import (
-	"context"
 	"fmt"
 	"strconv"
 	"strings"
@@ -75,7 +74,7 @@ const (
 
 // getMetricData returns the newest values first, unless ScanBy says otherwise, and nothing for a period without
 // samples. A series that a page cuts has the status PartialData (AWS's API reference, GetMetricData).
-func (s *Service) getMetricData(_ context.Context, _ *wire.Call, in *GetMetricDataInput) (*GetMetricDataOutput, error) {
+func getMetricData(s *Service, in *GetMetricDataInput) (*GetMetricDataOutput, error) {
 	if fault := in.check(); fault != nil {
 		return nil, fault
 	}
@@ -88,7 +87,7 @@ func (s *Service) getMetricData(_ context.Context, _ *wire.Call, in *GetMetricDa
 		return nil, fault
 	}
 	now := s.opts.Clock.Now()
-	results, fault := s.evaluate(in.MetricDataQueries, *in.StartTime, *in.EndTime, now)
+	results, fault := evaluate(s, in.MetricDataQueries, *in.StartTime, *in.EndTime, now)
 	if fault != nil {
 		return nil, fault
 	}

@@ -1,7 +1,6 @@
 package cloudwatch
 
 import (
-	"context"
 	"strconv"
 	"time"
 
@@ -48,8 +47,7 @@ const (
 
 // getMetricStatistics returns points in no promised order, at most 1,440, which are counted before the start is rounded
 // down (AWS's API reference; TestCloudWatchRecordedCount).
-func (s *Service) getMetricStatistics(_ context.Context, _ *wire.Call, in *GetMetricStatisticsInput,
-) (*GetMetricStatisticsOutput, error) {
+func getMetricStatistics(s *Service, in *GetMetricStatisticsInput) (*GetMetricStatisticsOutput, error) {
 	now := s.opts.Clock.Now()
 	r, fault := in.reading(now)
 	if fault != nil {

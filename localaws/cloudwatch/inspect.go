@@ -1,7 +1,11 @@
 package cloudwatch
 
 import (
+	"bytes"
+	"encoding/json"
+	"fmt"
 	"maps"
+	"strings"
 	"time"
 
 	"github.com/godwitmq/godwit/localaws/cloudwatch/metric"
@@ -55,4 +59,27 @@ func (s *Service) Tagged() map[string]map[string]string {
 // Points returns what is stored of a metric in [from, to) by periods, for each unit.
 func (s *Service) Points(id metric.ID, from, to time.Time, period time.Duration) [][]metric.Point {
 	return s.metrics.Read(s.opts.Clock.Now(), metric.Reading{ID: id, From: from, To: to, Period: period})
+}
+
+// Seed is an alarm to create.
+type Seed struct {
+	Name       string
+	Topics     []string // ARNs that it publishes to when it becomes ALARM, in addition to AlarmActions
+	Parameters []byte   // JSON with the parameters of PutMetricAlarm, without the name
+}
+
+// Plant creates an alarm, as PutMetricAlarm would.
+func (s *Service) Plant(seed Seed) error {
+	in := &PutMetricAlarmInput{}
+	if len(seed.Parameters) > 0 {
+		d := json.NewDecoder(bytes.NewReader(seed.Parameters))
+		d.DisallowUnknownFields()
+		if err := d.Decode(in); err != nil {
+			return fmt.Errorf("attributes: %s", strings.TrimPrefix(err.Error(), "json: "))
+		}
+	}
+	in.AlarmName = seed.Name
+	in.AlarmActions = append(in.AlarmActions, seed.Topics...)
+	_, err := putMetricAlarm(s, in)
+	return err
 }

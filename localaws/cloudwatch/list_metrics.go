@@ -1,7 +1,6 @@
 package cloudwatch
 
 import (
-	"context"
 	"encoding/base64"
 	"time"
 
@@ -49,7 +48,7 @@ const (
 
 // listMetrics lists metrics with samples of the last two weeks. AWS shows a new one after up to 15 minutes; here it is
 // listed at once (AWS's API reference, ListMetrics).
-func (s *Service) listMetrics(_ context.Context, _ *wire.Call, in *ListMetricsInput) (*ListMetricsOutput, error) {
+func listMetrics(s *Service, in *ListMetricsInput) (*ListMetricsOutput, error) {
 	after, fault := openToken(in.NextToken)
 	if fault != nil {
 		return nil, fault

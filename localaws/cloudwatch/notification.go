@@ -20,7 +20,7 @@ type notice struct {
 }
 
 // change sets an alarm's state, and returns what to tell its actions; nil: nothing. The caller holds the lock.
-func (s *Service) change(a *metricAlarm, to alarm.State, reason, data string) *notice {
+func change(s *Service, a *metricAlarm, to alarm.State, reason, data string) *notice {
 	now := s.opts.Clock.Now()
 	from := a.state.value
 	a.state.value, a.state.reason, a.state.data, a.state.updated = to, reason, data, now
@@ -40,7 +40,7 @@ func (s *Service) change(a *metricAlarm, to alarm.State, reason, data string) *n
 	}
 	return &notice{
 		alarmARN: a.arn, name: a.input.AlarmName, actions: actions,
-		subject: subject(a.input.AlarmName, to, s.opts.Region), message: s.message(a, from),
+		subject: subject(a.input.AlarmName, to, s.opts.Region), message: message(s, a, from),
 	}
 }
 
@@ -48,7 +48,7 @@ func (s *Service) change(a *metricAlarm, to alarm.State, reason, data string) *n
 const topicARN = "arn:aws:sns:"
 
 // carryOut publishes to the alarm's topics. The caller holds no lock.
-func (s *Service) carryOut(n *notice) {
+func carryOut(s *Service, n *notice) {
 	if n == nil {
 		return
 	}
@@ -135,7 +135,7 @@ type number float64
 func (x number) MarshalJSON() ([]byte, error) { return []byte(alarm.Number(float64(x))), nil }
 
 // message returns the text that is published; the caller holds the lock.
-func (s *Service) message(a *metricAlarm, from alarm.State) string {
+func message(s *Service, a *metricAlarm, from alarm.State) string {
 	in := a.input
 	n := notification{
 		AlarmName: in.AlarmName, AlarmDescription: in.AlarmDescription, AWSAccountID: s.opts.Account,

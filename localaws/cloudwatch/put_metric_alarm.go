@@ -1,7 +1,6 @@
 package cloudwatch
 
 import (
-	"context"
 	"maps"
 	"math"
 	"slices"
@@ -38,9 +37,6 @@ type PutMetricAlarmInput struct {
 	Tags                             []Tag             `json:"Tags"`
 }
 
-// PutMetricAlarmOutput is the empty output of PutMetricAlarm.
-type PutMetricAlarmOutput struct{}
-
 const (
 	maxActions     = 5 // CloudWatch: for a state
 	maxDescription = 1024
@@ -49,9 +45,8 @@ const (
 
 // putMetricAlarm creates an alarm, or replaces the configuration of an existing one, which keeps its state and its tags
 // (AWS's API reference, PutMetricAlarm).
-func (s *Service) putMetricAlarm(_ context.Context, _ *wire.Call, in *PutMetricAlarmInput,
-) (*PutMetricAlarmOutput, error) {
-	a, fault := s.newAlarm(in)
+func putMetricAlarm(s *Service, in *PutMetricAlarmInput) (*Empty, error) {
+	a, fault := newAlarm(s, in)
 	if fault != nil {
 		return nil, fault
 	}
@@ -63,38 +58,11 @@ func (s *Service) putMetricAlarm(_ context.Context, _ *wire.Call, in *PutMetricA
 		return nil, fault
 	}
 	s.watch(a)
-	return &PutMetricAlarmOutput{}, nil
-}
-
-// set adds an alarm, or replaces the one of its name.
-func (s *Service) set(a *metricAlarm, tags map[string]string) *wire.Error {
-	now := s.opts.Clock.Now()
-	a.updated = now
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	name := a.input.AlarmName
-	var before load
-	switch old := s.alarms[name]; {
-	case old != nil:
-		a.state, a.tags, before = old.state, old.tags, old.load // tags can be set only with a new alarm
-	case len(s.alarms) >= maxAlarms:
-		return tooMuch("alarms in %s are %d already, AWS's quota", s.opts.Region, maxAlarms)
-	default:
-		a.tags = tags
-		a.state = alarmState{
-			value: alarm.Insufficient, reason: "Unchecked: Initial alarm creation", updated: now, transition: now,
-		}
-	}
-	if fault := s.opts.Bounds.take(before, a.load, false); fault != nil {
-		return fault
-	}
-	s.alarms[name] = a
-	a.keep(s.opts.Store)
-	return nil
+	return &Empty{}, nil
 }
 
 // newAlarm checks a configuration.
-func (s *Service) newAlarm(in *PutMetricAlarmInput) (*metricAlarm, *wire.Error) {
+func newAlarm(s *Service, in *PutMetricAlarmInput) (*metricAlarm, *wire.Error) {
 	a := &metricAlarm{
 		arn: s.alarmARN(in.AlarmName), input: in, enabled: in.ActionsEnabled == nil || *in.ActionsEnabled,
 	}

@@ -195,7 +195,7 @@ type evaluated struct {
 }
 
 // evaluate returns the series of all queries whose data is returned, in ascending order of time.
-func (s *Service) evaluate(given []MetricDataQuery, from, to, now time.Time) ([]MetricDataResult, *wire.Error) {
+func evaluate(s *Service, given []MetricDataQuery, from, to, now time.Time) ([]MetricDataResult, *wire.Error) {
 	qs, fault := parseQueries(given, "MetricDataQueries")
 	if fault != nil {
 		return nil, fault

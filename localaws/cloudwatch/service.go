@@ -8,6 +8,7 @@ import (
 	"github.com/godwitmq/godwit/localaws/clock"
 	"github.com/godwitmq/godwit/localaws/cloudwatch/metric"
 	"github.com/godwitmq/godwit/localaws/keep"
+	"github.com/godwitmq/godwit/localaws/wire"
 )
 
 // Options are what a Service needs. Account, Region and Clock are required.
@@ -62,6 +63,11 @@ func New(o Options) *Service {
 	s.minutes.init(o.Clock, s.tick)
 	s.short.init(o.Clock, s.shortTick)
 	return s
+}
+
+// Wire returns the service for package wire, whatever place a call is for.
+func (s *Service) Wire() *wire.Service {
+	return Wire(func(*wire.Call) (*Service, error) { return s, nil })
 }
 
 // Reset removes every metric and every alarm.

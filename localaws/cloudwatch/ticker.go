@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/godwitmq/godwit/localaws/clock"
+	"github.com/godwitmq/godwit/localaws/cloudwatch/alarm"
 )
 
 // ticker calls a function at multiples of a unit of the clock, as long as there is something to do. A server in which
@@ -110,4 +111,41 @@ func (s *Service) collect(now time.Time) (awake bool) {
 		awake = awake || again
 	}
 	return awake
+}
+
+// evaluateAlarms evaluates the alarms of an interval, and reports whether there are any.
+func (s *Service) evaluateAlarms(now time.Time, interval time.Duration) (any bool) {
+	s.mu.Lock()
+	alarms := s.sortedAlarms()
+	s.mu.Unlock()
+	for _, a := range alarms {
+		if a.interval() == interval {
+			any = true
+			s.evaluateAlarm(a, now)
+		}
+	}
+	return any
+}
+
+// evaluateAlarm evaluates an alarm, unless it was replaced or deleted meanwhile, and carries out its actions.
+func (s *Service) evaluateAlarm(a *metricAlarm, now time.Time) {
+	r := read(s, a, now)
+	if r.tooFew {
+		return
+	}
+	s.mu.Lock()
+	if s.alarms[a.input.AlarmName] != a {
+		s.mu.Unlock()
+		return
+	}
+	v, changed := a.rule.Evaluate(a.state.value, r.points)
+	if !changed {
+		s.mu.Unlock()
+		return
+	}
+	n := change(s, a, v.State, v.Reason, a.rule.Data(v, alarm.Query{
+		At: now, Unit: a.input.Unit, Statistic: a.input.Statistic + a.input.ExtendedStatistic, Period: a.period(),
+	}))
+	s.mu.Unlock()
+	carryOut(s, n)
 }

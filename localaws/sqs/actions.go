@@ -52,13 +52,9 @@ type call struct {
 // inPlace returns an action that is not about one queue, or finds its queue itself.
 func inPlace[I, O any](where func(*wire.Call) (*Service, error), name string, action func(call, *I) (*O, error),
 ) wire.Action {
-	return wire.Op(name, func(ctx context.Context, c *wire.Call, in *I) (*O, error) {
-		s, err := where(c)
-		if err != nil {
-			return nil, err
-		}
+	return wire.Op(name, wire.In(where, func(s *Service, ctx context.Context, c *wire.Call, in *I) (*O, error) {
 		return action(call{c, ctx, s}, in)
-	})
+	}))
 }
 
 // onQueue returns an action on the queue that the call names.

@@ -1,13 +1,10 @@
 package cloudwatch
 
 import (
+	"context"
+
 	"github.com/godwitmq/godwit/localaws/wire"
 )
-
-// Wire returns the service for package wire, whatever place a call is for.
-func (s *Service) Wire() *wire.Service {
-	return Wire(func(*wire.Call) (*Service, error) { return s, nil })
-}
 
 // Wire returns CloudWatch for package wire. where returns the service of the place that a call is for: the caller's.
 func Wire(where func(*wire.Call) (*Service, error)) *wire.Service {
@@ -16,23 +13,34 @@ func Wire(where func(*wire.Call) (*Service, error)) *wire.Service {
 		Namespace: "com.amazonaws.cloudwatch", JSON: "1.0", Version: "2010-08-01",
 		XMLNS: "http://monitoring.amazonaws.com/doc/2010-08-01/", Names: []string{"ResourceARN"},
 		Actions: []wire.Action{
-			wire.Op("DeleteAlarms", wire.In(where, (*Service).deleteAlarms)),
-			wire.Op("DescribeAlarms", wire.In(where, (*Service).describeAlarms)),
-			wire.Op("DescribeAlarmsForMetric", wire.In(where, (*Service).describeAlarmsForMetric)),
-			wire.Op("DisableAlarmActions", wire.In(where, (*Service).disableAlarmActions)),
-			wire.Op("EnableAlarmActions", wire.In(where, (*Service).enableAlarmActions)),
-			wire.Op("GetMetricData", wire.In(where, (*Service).getMetricData)),
-			wire.Op("GetMetricStatistics", wire.In(where, (*Service).getMetricStatistics)),
-			wire.Op("ListMetrics", wire.In(where, (*Service).listMetrics)),
-			wire.Op("ListTagsForResource", wire.In(where, (*Service).listTagsForResource)),
-			wire.Op("PutMetricAlarm", wire.In(where, (*Service).putMetricAlarm)),
-			wire.Op("PutMetricData", wire.In(where, (*Service).putMetricData)),
-			wire.Op("SetAlarmState", wire.In(where, (*Service).setAlarmState)),
-			wire.Op("TagResource", wire.In(where, (*Service).tagResource)).WithResult(),
-			wire.Op("UntagResource", wire.In(where, (*Service).untagResource)).WithResult(),
+			inPlace(where, "DeleteAlarms", deleteAlarms),
+			inPlace(where, "DescribeAlarms", describeAlarms),
+			inPlace(where, "DescribeAlarmsForMetric", describeAlarmsForMetric),
+			inPlace(where, "DisableAlarmActions", disableAlarmActions),
+			inPlace(where, "EnableAlarmActions", enableAlarmActions),
+			inPlace(where, "GetMetricData", getMetricData),
+			inPlace(where, "GetMetricStatistics", getMetricStatistics),
+			inPlace(where, "ListMetrics", listMetrics),
+			inPlace(where, "ListTagsForResource", listTagsForResource),
+			inPlace(where, "PutMetricAlarm", putMetricAlarm),
+			inPlace(where, "PutMetricData", putMetricData),
+			inPlace(where, "SetAlarmState", setAlarmState),
+			inPlace(where, "TagResource", tagResource).WithResult(),
+			inPlace(where, "UntagResource", untagResource).WithResult(),
 		},
 		Absent: absent(),
 	}
+}
+
+// Empty is the output of actions without output.
+type Empty struct{}
+
+// inPlace returns an action in the place of a call. No action needs to know more about the call.
+func inPlace[I, O any](where func(*wire.Call) (*Service, error), name string, action func(*Service, *I) (*O, error),
+) wire.Action {
+	return wire.Op(name, wire.In(where, func(s *Service, _ context.Context, _ *wire.Call, in *I) (*O, error) {
+		return action(s, in)
+	}))
 }
 
 // absent returns CloudWatch's actions that this service does not have: composite alarms and those of logs, mute rules,
