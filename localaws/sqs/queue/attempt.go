@@ -26,27 +26,34 @@ type taken struct {
 	turn turn
 }
 
-// attempt returns the receive with an attempt id, or nil if there was none within the window.
-func (q *Queue) attempt(name string, now time.Duration) *attempt {
+// attempts are the receives of a FIFO queue that can be repeated.
+type attempts struct {
+	byName map[string]*attempt
+	ages   []*attempt // in order of time
+}
+
+// find returns the receive with an attempt id, or nil if there was none within the window.
+func (all *attempts) find(name string, now time.Duration) *attempt {
 	old := 0
-	for old < len(q.attemptAges) && q.attemptAges[old].at+attemptWindow <= now {
-		if a := q.attemptAges[old]; q.attempts[a.name] == a {
-			delete(q.attempts, a.name)
+	for old < len(all.ages) && all.ages[old].at+attemptWindow <= now {
+		if a := all.ages[old]; all.byName[a.name] == a {
+			delete(all.byName, a.name)
 		}
 		old++
 	}
-	q.attemptAges = q.attemptAges[old:]
-	return q.attempts[name]
+	all.ages = all.ages[old:]
+	return all.byName[name]
 }
 
-func (q *Queue) rememberAttempt(t *taking) {
-	a := &attempt{name: t.r.Attempt, at: t.now}
+// remember makes a receive one that can be repeated.
+func (t *taking) remember() {
+	a, all := &attempt{name: t.r.Attempt, at: t.now}, &t.q.attempts
 	for _, r := range t.got {
-		key, turn, _ := q.parseHandle(r.Handle)
+		key, turn, _ := t.q.stamp.parse(r.Handle)
 		a.taken = append(a.taken, taken{key: key, turn: turn})
 	}
-	q.attempts[a.name] = a
-	q.attemptAges = append(q.attemptAges, a)
+	all.byName[a.name] = a
+	all.ages = append(all.ages, a)
 }
 
 // again returns the same messages with the same handles, and restarts their visibility timeouts. It does not count as a

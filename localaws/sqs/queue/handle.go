@@ -13,11 +13,14 @@ const (
 	keyBits     = 40 // of the item's key; the epoch has the other 24
 )
 
-func (q *Queue) handle(it *item) string {
+// stamp marks the handles of a queue; another queue of the same name has another one.
+type stamp uint64
+
+func (s stamp) handle(it *item) string {
 	var b [handleBytes]byte
-	binary.BigEndian.PutUint64(b[0:], q.stamp)
+	binary.BigEndian.PutUint64(b[0:], uint64(s))
 	epoch := uint64(it.turn>>32) << keyBits
-	binary.BigEndian.PutUint64(b[8:], (epoch|uint64(it.key))^q.stamp)
+	binary.BigEndian.PutUint64(b[8:], (epoch|uint64(it.key))^uint64(s))
 	binary.BigEndian.PutUint32(b[16:], it.turn.receives())
 	binary.BigEndian.PutUint32(b[20:], checksum(b[:20]))
 	var text [32]byte
@@ -25,19 +28,19 @@ func (q *Queue) handle(it *item) string {
 	return string(text[:])
 }
 
-// parseHandle parses a handle of this queue.
-func (q *Queue) parseHandle(text string) (key int64, t turn, ok bool) {
+// parse parses a handle of the queue.
+func (s stamp) parse(text string) (key int64, t turn, ok bool) {
 	var b [handleBytes]byte
 	if len(text) != 32 {
 		return 0, 0, false
 	}
 	n, err := base64.StdEncoding.Decode(b[:], []byte(text))
 	if err != nil || n != handleBytes || binary.BigEndian.Uint32(b[20:]) != checksum(b[:20]) ||
-		binary.BigEndian.Uint64(b[0:]) != q.stamp {
+		binary.BigEndian.Uint64(b[0:]) != uint64(s) {
 		return 0, 0, false
 	}
 	number := binary.BigEndian.Uint32(b[16:])
-	place := binary.BigEndian.Uint64(b[8:]) ^ q.stamp
+	place := binary.BigEndian.Uint64(b[8:]) ^ uint64(s)
 	return int64(place & (1<<keyBits - 1)), turn(place>>keyBits)<<32 | turn(number), number > 0
 }
 

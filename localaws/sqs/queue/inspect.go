@@ -41,6 +41,16 @@ type Known struct {
 	Until     time.Time
 }
 
+// Stats are the counts of a queue.
+type Stats struct {
+	Visible, Delayed, InFlight int
+	Waiters                    int           // polls that wait
+	Oldest                     time.Duration // age of the oldest message; 0: there is none
+}
+
+// Total returns the number of messages.
+func (s Stats) Total() int { return s.Visible + s.Delayed + s.InFlight }
+
 // Stats returns the current counts.
 func (q *Queue) Stats() Stats {
 	q.mu.Lock()
@@ -56,12 +66,8 @@ func (q *Queue) stats() Stats {
 	for w := q.waiters.head; w != nil; w = w.link.next {
 		s.Waiters++
 	}
-	oldest := q.items.head()
-	if a := q.aged.top(); a != nil && (oldest == nil || a.sent < oldest.sent) {
-		oldest = a
-	}
-	if oldest != nil {
-		s.Oldest = q.now() - oldest.sent
+	if it := q.oldest(); it != nil {
+		s.Oldest = q.opts.Clock.Elapsed() - it.sent
 	}
 	return s
 }
@@ -89,7 +95,7 @@ func (q *Queue) MessagesAfter(after int64, limit int) (views []View, last int64,
 		if more = len(views) == limit; more {
 			break
 		}
-		views, keys, last = append(views, q.view(it)), append(keys, number), number
+		views, keys, last = append(views, it.view(q)), append(keys, number), number
 	}
 	q.mu.Unlock()
 	if !more {
@@ -108,7 +114,7 @@ func (q *Queue) MessagesAfter(after int64, limit int) (views []View, last int64,
 	return views, last, err
 }
 
-func (q *Queue) view(it *item) View {
+func (it *item) view(q *Queue) View {
 	at := q.opts.Clock.At
 	v := View{
 		Message: it.message, State: it.state, Sent: at(it.sent), Count: int(it.count),
@@ -118,7 +124,7 @@ func (q *Queue) view(it *item) View {
 		v.Until = at(it.due)
 	}
 	if it.turn > 0 {
-		v.Handle = q.handle(it)
+		v.Handle = q.stamp.handle(it)
 	}
 	for _, r := range it.seen().receives {
 		v.Receives = append(v.Receives, Receipt{At: at(r.at), By: r.by})
@@ -153,7 +159,7 @@ func (q *Queue) Locks() []Lock {
 func (q *Queue) Dedup() []Known {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.dedup.forget(q.now())
+	q.dedup.forget(q.opts.Clock.Elapsed())
 	var known []Known
 	for _, a := range q.dedup.entries[q.dedup.gone:] {
 		known = append(known, Known{
@@ -162,4 +168,36 @@ func (q *Queue) Dedup() []Known {
 		})
 	}
 	return known
+}
+
+// Touch says that there was a call for this queue, of any kind and with any outcome. A queue without calls and messages
+// sleeps; Options.Woken is called when it wakes.
+func (q *Queue) Touch() {
+	q.meter.called.Store(int64(q.opts.Clock.Elapsed()))
+	q.meter.stir(q)
+}
+
+// Collect returns the counts, and starts again. If the queue has no messages and there was no call for the time idle,
+// or if the queue is deleted, it sleeps from now on, and awake is false.
+func (q *Queue) Collect(idle time.Duration) (c Counts, awake bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	now := q.catchUp()
+	c, q.meter.counts = q.meter.counts, Counts{}
+	c.EmptyReceives = int(q.meter.empty.Swap(0))
+	c.Visible, c.InFlight, c.Delayed = q.counts[Visible], q.counts[InFlight], q.counts[Delayed]
+	c.Groups, c.Age = q.locked, -1
+	if it := q.meter.oldest(&q.contents); it != nil {
+		c.Age = now - it.entered
+	}
+	q.changed()
+	active := func() bool {
+		return !q.deleted && (q.items.n > 0 || now-time.Duration(q.meter.called.Load()) < idle)
+	}
+	if active() {
+		return c, true
+	}
+	q.meter.awake.Store(false)
+	// A call that came meanwhile has seen an awake queue, and waked nobody.
+	return c, active() && q.meter.awake.CompareAndSwap(false, true)
 }

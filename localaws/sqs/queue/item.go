@@ -58,6 +58,55 @@ type item struct {
 	agedAt  int        // index in the heap of ages, for messages moved from another queue
 }
 
+// enter gives an item its key, and adds it to the ready or the delayed items.
+func (it *item) enter(q *Queue, delay, now time.Duration) {
+	it.entered = now
+	it.key = q.items.push(it)
+	q.meter.stir(q)
+	q.counts[it.state]++
+	if q.opts.FIFO {
+		it.group = q.groupOf(it.message.Group)
+		it.group.items.pushBack(it)
+	}
+	if delay > 0 {
+		q.hold(it, Delayed, now+delay)
+	} else {
+		q.makeReady(it)
+	}
+	q.journal.message(it)
+	q.journal.hold(it)
+}
+
+// restore adds an item again under its old key, so that its handles remain valid.
+func (it *item) restore(q *Queue) {
+	q.items.restore(it.key, it)
+	q.journal.hold(it)
+	q.meter.fresh = min(q.meter.fresh, it.key)
+	q.meter.stir(q)
+	q.aged.push(it)
+	q.counts[it.state]++
+	if it.group == nil {
+		q.ready.putBack(it)
+		q.wake()
+		return
+	}
+	it.group = q.groupOf(it.group.name)
+	it.group.items.pushFront(it)
+	q.settle(it.group)
+}
+
+// drop removes an item from its queue and from the queue's journal.
+func (it *item) drop(q *Queue) {
+	q.journal.dropped(it)
+	it.leave(q)
+}
+
+// leave removes an item from its queue.
+func (it *item) leave(q *Queue) {
+	q.journal.let(it)
+	q.remove(it)
+}
+
 // past is what happened to an item: apart from it, because most items of a backlog have none.
 type past struct {
 	source   string        // ARN of the source queue of a dead letter

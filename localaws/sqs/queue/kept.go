@@ -115,10 +115,10 @@ func (k *Kept) fill(q *Queue) {
 	for _, a := range k.known {
 		q.dedup.add(a)
 	}
-	q.dedup.forget(q.now())
+	q.dedup.forget(q.opts.Clock.Elapsed())
 	q.catchUp()
 	if q.items.n > 0 {
-		q.stir()
+		q.meter.stir(q)
 	}
 	q.changed()
 }

@@ -39,54 +39,22 @@ type meter struct {
 	awake  atomic.Bool  // somebody collects
 }
 
-// Touch says that there was a call for this queue, of any kind and with any outcome. A queue without calls and messages
-// sleeps; Options.Woken is called when it wakes.
-func (q *Queue) Touch() {
-	q.meter.called.Store(int64(q.now()))
-	q.stir()
-}
-
 // stir wakes a sleeping queue.
-func (q *Queue) stir() {
-	if !q.meter.awake.Load() && q.opts.Woken != nil && q.meter.awake.CompareAndSwap(false, true) {
+func (m *meter) stir(q *Queue) {
+	if !m.awake.Load() && q.opts.Woken != nil && m.awake.CompareAndSwap(false, true) {
 		q.opts.Woken(q)
 	}
 }
 
-// Collect returns the counts, and starts again. If the queue has no messages and there was no call for the time idle,
-// or if the queue is deleted, it sleeps from now on, and awake is false.
-func (q *Queue) Collect(idle time.Duration) (c Counts, awake bool) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	now := q.catchUp()
-	c, q.meter.counts = q.meter.counts, Counts{}
-	c.EmptyReceives = int(q.meter.empty.Swap(0))
-	c.Visible, c.InFlight, c.Delayed = q.counts[Visible], q.counts[InFlight], q.counts[Delayed]
-	c.Groups, c.Age = q.locked, -1
-	if it := q.oldest(); it != nil {
-		c.Age = now - it.entered
-	}
-	q.changed()
-	active := func() bool {
-		return !q.deleted && (q.items.n > 0 || now-time.Duration(q.meter.called.Load()) < idle)
-	}
-	if active() {
-		return c, true
-	}
-	q.meter.awake.Store(false)
-	// A call that came meanwhile has seen an awake queue, and waked nobody.
-	return c, active() && q.meter.awake.CompareAndSwap(false, true)
-}
-
 // oldest returns the item that decides about the age, or nil.
-func (q *Queue) oldest() *item {
-	head := q.items.head()
-	if head == nil || q.opts.FIFO {
+func (m *meter) oldest(c *contents) *item {
+	head := c.items.head()
+	if head == nil || c.groups != nil {
 		return head
 	}
-	for number := max(q.items.first, q.meter.fresh); number < q.items.next; number++ {
-		q.meter.fresh = number
-		if it := q.items.at(number); it != nil && it.turn.receives() < poison {
+	for number := max(c.items.first, m.fresh); number < c.items.next; number++ {
+		m.fresh = number
+		if it := c.items.at(number); it != nil && it.turn.receives() < poison {
 			return it
 		}
 	}

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"slices"
 	"strconv"
 	"time"
 )
@@ -31,13 +32,13 @@ func (q *Queue) Put(puts ...Put) ([]Accepted, error) {
 	}
 	now := q.catchUp()
 	for i, p := range puts {
-		out[i] = q.accept(p, now)
+		out[i] = p.accept(q, now)
 	}
 	q.changed()
 	return out, nil
 }
 
-func (q *Queue) accept(p Put, now time.Duration) Accepted {
+func (p Put) accept(q *Queue, now time.Duration) Accepted {
 	c := q.config.Load()
 	it := &item{message: p.Message, sent: now}
 	answer := Accepted{ID: p.Message.ID}
@@ -63,27 +64,8 @@ func (q *Queue) accept(p Put, now time.Duration) Accepted {
 	if q.opts.Woken != nil {
 		q.meter.count(p.Message)
 	}
-	q.enter(it, delay, now)
+	it.enter(q, delay, now)
 	return answer
-}
-
-// enter gives an item its key, and adds it to the ready or the delayed items.
-func (q *Queue) enter(it *item, delay, now time.Duration) {
-	it.entered = now
-	it.key = q.items.push(it)
-	q.stir()
-	q.counts[it.state]++
-	if q.opts.FIFO {
-		it.group = q.groupOf(it.message.Group)
-		it.group.items.pushBack(it)
-	}
-	if delay > 0 {
-		q.hold(it, Delayed, now+delay)
-	} else {
-		q.makeReady(it)
-	}
-	q.journal.message(it)
-	q.journal.hold(it)
 }
 
 // sequenceText formats a sequence number as AWS does: twenty digits, increasing, with gaps.
@@ -93,4 +75,112 @@ func sequenceText(n int64) string {
 	}
 	const first, step = 849496460467696128, 256
 	return "18" + strconv.FormatInt(first+n*step, 10)
+}
+
+// adopt adds the dead letters of another queue. They keep their ids, their counts and, in a standard queue, their age;
+// in a FIFO queue retention starts again. If the queue was deleted in the meantime, the messages are lost.
+func (q *Queue) adopt(dead []*item, source *Queue) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, old := range dead {
+		q.journal.moved(source.journal, old)
+	}
+	if q.deleted {
+		q.journal.write()
+		return
+	}
+	now := q.catchUp()
+	for _, old := range dead {
+		it := &item{
+			message: old.message, sent: old.sent, count: old.count, past: old.past,
+		}
+		it.history().source = source.opts.ARN
+		if q.opts.FIFO {
+			it.sequence, it.sent = q.items.next, now
+		}
+		if it.sent < now {
+			q.aged.push(it)
+		}
+		it.enter(q, 0, now)
+	}
+	q.changed()
+}
+
+// Moved is a message that is moved from one queue to another.
+type Moved struct {
+	it   *item
+	from *Queue
+}
+
+// Source returns the ARN of the source queue of a dead letter; "": the message is no dead letter.
+func (m Moved) Source() string { return m.it.seen().source }
+
+// TakeOut removes up to n visible messages, in order, so that PutMoved can add them to another queue. If they cannot be
+// read from the disk, it is an error, and they stay.
+func (q *Queue) TakeOut(n int) ([]Moved, error) {
+	var items []*item
+	q.mu.Lock()
+	q.catchUp()
+	for len(items) < n {
+		it := q.next()
+		if it == nil {
+			break
+		}
+		it.leave(q) // its journal forgets it together with its arrival in the other queue
+		items = append(items, it)
+	}
+	q.changed()
+	q.mu.Unlock()
+	out := movedFrom(q, items)
+	if err := q.journal.readItems(items); err != nil {
+		q.PutBack(out...)
+		return nil, err
+	}
+	return out, nil
+}
+
+func movedFrom(q *Queue, items []*item) []Moved {
+	out := make([]Moved, len(items))
+	for i, it := range items {
+		out[i] = Moved{it, q}
+	}
+	return out
+}
+
+// PutMoved adds messages that TakeOut removed from another queue. As on AWS, a moved message is new: its id, its age
+// and its receive count start again.
+func (q *Queue) PutMoved(moved ...Moved) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.deleted {
+		return ErrDeleted
+	}
+	now := q.catchUp()
+	for _, m := range moved {
+		m.enter(q, now)
+	}
+	q.changed()
+	return nil
+}
+
+func (m Moved) enter(q *Queue, now time.Duration) {
+	q.journal.moved(m.from.journal, m.it)
+	fresh := *m.it.message
+	fresh.ID = q.opts.Random.UUID()
+	it := &item{message: &fresh, sent: now}
+	if q.opts.FIFO {
+		it.sequence = q.items.next
+	}
+	it.enter(q, 0, now)
+}
+
+// PutBack returns messages to the front of the queue that TakeOut removed them from.
+func (q *Queue) PutBack(moved ...Moved) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.catchUp()
+	for _, m := range slices.Backward(moved) {
+		m.it.restore(q)
+	}
+	q.changed()
 }

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"context"
 	"errors"
 	"sync"
 	"sync/atomic"
@@ -52,49 +53,33 @@ type Queue struct {
 	opts    Options
 	config  atomic.Pointer[Config]
 	journal *journal // nil: nothing is kept
-	stamp   uint64   // marks the handles of this queue; another queue of the same name has another stamp
+	stamp   stamp
 
 	mu      sync.Mutex
 	deleted bool
-	closed  bool   // polls do not wait any more
-	items   table  // by key, which is the order of arrival
-	ready   ready  // of a standard queue
-	timed   heap   // delayed and in-flight items, by due time
-	aged    heap   // by sent; items that are older than their neighbours in order of arrival
-	counts  [3]int // by State
-	meter   meter
+	contents
+	meter    meter
+	dedup    dedup
+	attempts attempts
 
-	groups      map[string]*group // of a FIFO queue
-	locked      int               // groups with messages in flight
-	readyGroups list[group]
-	dedup       dedup
-	attempts    map[string]*attempt
-	polls       map[string]*waiter // those that wait, by their attempt id
-	attemptAges []*attempt
-	waiters     list[waiter]
-	watched     chan struct{} // closed at the next change; nil while no call of Await waits
-	alarm       func()        // stops the timer; nil: there is none
-	alarmAt     time.Duration
+	watched chan struct{} // closed at the next change; nil while no call of Await waits
+	alarm   func()        // stops the timer; nil: there is none
+	alarmAt time.Duration
 }
 
 // New returns an empty queue or, with a journal, one with what that has kept.
 func New(o Options) *Queue {
-	q := &Queue{
-		opts: o, journal: newJournal(o.Journal, o.Clock),
-		items: newTable(1), ready: newReady(), timed: dueHeap(), aged: ageHeap(),
-		readyGroups: list[group]{link: groupLink},
-		waiters:     list[waiter]{link: waiterLink},
-	}
+	q := &Queue{opts: o, journal: newJournal(o.Journal, o.Clock), contents: newContents(o.FIFO)}
 	if o.FIFO {
-		q.groups, q.attempts, q.polls = map[string]*group{}, map[string]*attempt{}, map[string]*waiter{}
+		q.attempts.byName = map[string]*attempt{}
 	}
 	q.dedup = newDedup(q.journal.forgotten())
 	q.config.Store(&o.Config)
 	if o.Journal == nil {
-		q.stamp = o.Random.Uint64()
+		q.stamp = stamp(o.Random.Uint64())
 		return q
 	}
-	q.stamp = o.Journal.Stamp
+	q.stamp = stamp(o.Journal.Stamp)
 	o.Journal.Kept.fill(q)
 	o.Journal.Kept = nil
 	return q
@@ -118,7 +103,7 @@ func (q *Queue) Purge() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for it := q.items.head(); it != nil; it = q.items.head() {
-		q.drop(it)
+		it.drop(q)
 	}
 	for _, a := range q.dedup.entries[q.dedup.gone:] {
 		q.journal.unknown(a.key)
@@ -135,9 +120,7 @@ func (q *Queue) Delete() {
 	if q.journal != nil {
 		q.journal.end(q)
 	}
-	for w := q.waiters.head; w != nil; w = q.waiters.head {
-		q.signal(w)
-	}
+	q.wakeAll()
 	q.changed()
 }
 
@@ -146,29 +129,24 @@ func (q *Queue) Close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.closed = true
-	for w := q.waiters.head; w != nil; w = q.waiters.head {
-		q.signal(w)
-	}
+	q.wakeAll()
 	q.changed()
 }
-
-// now returns the time since the clock's start.
-func (q *Queue) now() time.Duration { return q.opts.Clock.Elapsed() }
 
 // catchUp applies what time has changed: delays and visibility timeouts that ended, and messages whose retention is
 // over. The caller holds the lock.
 func (q *Queue) catchUp() time.Duration {
-	now := q.now()
+	now := q.opts.Clock.Elapsed()
 	for it := q.timed.top(); it != nil && it.due <= now; it = q.timed.top() {
 		q.timed.remove(it)
 		q.makeReady(it)
 	}
 	kept := now - q.config.Load().Retention
 	for it := q.items.head(); it != nil && it.sent <= kept; it = q.items.head() {
-		q.drop(it)
+		it.drop(q)
 	}
 	for it := q.aged.top(); it != nil && it.sent <= kept; it = q.aged.top() {
-		q.drop(it)
+		it.drop(q)
 	}
 	return now
 }
@@ -184,63 +162,50 @@ func (q *Queue) changed() {
 	q.arm()
 }
 
-// setState sets an item's state and updates the counts.
-func (q *Queue) setState(it *item, s State) {
-	q.counts[it.state]--
-	it.state = s
-	q.counts[s]++
+// arm sets the timer to the next end of a delay or visibility timeout if a poll or Await waits, and stops it otherwise.
+// The caller holds the lock.
+func (q *Queue) arm() {
+	next := q.timed.top()
+	wanted := next != nil && (q.waiters.head != nil || q.watched != nil)
+	if q.alarm != nil && (!wanted || q.alarmAt != next.due) {
+		q.alarm()
+		q.alarm = nil
+	}
+	if wanted && q.alarm == nil {
+		q.alarmAt = next.due
+		q.alarm = q.opts.Clock.AfterFunc(next.due-q.opts.Clock.Elapsed(), func() {
+			q.mu.Lock()
+			defer q.mu.Unlock()
+			q.alarm = nil
+			q.catchUp()
+			q.changed()
+		})
+	}
 }
 
-// makeReady makes an item visible that is in no heap.
-func (q *Queue) makeReady(it *item) {
-	was := it.state
-	q.setState(it, Visible)
-	if g := it.group; g != nil {
-		if was == InFlight {
-			q.flight(g, -1)
+// Await blocks until ok returns true for the queue's counts, or ctx ends. It checks after every change, and when a
+// delay or a visibility timeout ends.
+func (q *Queue) Await(ctx context.Context, ok func(Stats) bool) error {
+	for {
+		q.mu.Lock()
+		q.catchUp()
+		stats := q.stats()
+		var change chan struct{}
+		if !ok(stats) {
+			if q.watched == nil {
+				q.watched = make(chan struct{})
+			}
+			change = q.watched
+			q.arm()
 		}
-		q.settle(g)
-		return
-	}
-	if was == InFlight {
-		q.ready.putBack(it)
-	} else {
-		q.ready.push(it)
-	}
-	q.wake()
-}
-
-// hold puts an item into the heap until due: delayed or in flight.
-func (q *Queue) hold(it *item, s State, due time.Duration) {
-	q.setState(it, s)
-	it.due = due
-	q.timed.push(it)
-}
-
-// drop removes an item from the queue and from its journal.
-func (q *Queue) drop(it *item) {
-	q.journal.dropped(it)
-	it.leave(q)
-}
-
-// leave removes an item from the queue.
-func (it *item) leave(q *Queue) {
-	q.journal.let(it)
-	q.items.remove(it.key)
-	q.counts[it.state]--
-	if it.state != Visible && it.timedAt > 0 {
-		q.timed.remove(it)
-	}
-	if it.agedAt > 0 {
-		q.aged.remove(it)
-	}
-	if g := it.group; g != nil {
-		g.items.remove(it)
-		if it.state == InFlight {
-			q.flight(g, -1)
+		q.mu.Unlock()
+		if change == nil {
+			return nil
 		}
-		q.settle(g)
-	} else if it.state == Visible {
-		q.ready.remove(it)
+		select {
+		case <-change:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
 }

@@ -1,9 +1,6 @@
 package queue
 
-import (
-	"context"
-	"time"
-)
+import "context"
 
 // waiter is a waiting poll.
 type waiter struct {
@@ -21,13 +18,13 @@ type waiter struct {
 func waiterLink(w *waiter) *link[waiter] { return &w.link }
 
 // poll is a receive that can wait.
-func (q *Queue) poll(ctx context.Context, r Receive) ([]Received, error) {
+func poll(ctx context.Context, q *Queue, r Receive) ([]Received, error) {
 	w := &waiter{}
 	if r.Attempt != "" && q.opts.FIFO {
 		w.replaced = make(chan struct{})
-		defer q.release(r.Attempt, w)
+		defer w.release(q, r.Attempt)
 	}
-	got, err := q.take(r, w)
+	got, err := take(q, r, w)
 	if len(got) > 0 || err != nil || w.over {
 		return got, err
 	}
@@ -37,76 +34,33 @@ func (q *Queue) poll(ctx context.Context, r Receive) ([]Received, error) {
 	for {
 		select {
 		case <-ctx.Done():
-			q.leave(w)
+			w.leave(q)
 			return nil, ctx.Err()
 		case <-w.replaced:
-			q.leave(w)
+			w.leave(q)
 			return nil, nil
 		case <-timeout:
-			return q.lastLook(ctx, r, w)
+			w.leave(q)
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			w.last = true // if the poll was woken at the same moment, it takes the message
+			return take(q, r, w)
 		case <-w.woken:
 		}
 		if err := ctx.Err(); err != nil {
-			q.leave(w)
+			w.leave(q)
 			return nil, err
 		}
-		got, err := q.take(r, w)
+		got, err := take(q, r, w)
 		if len(got) > 0 || err != nil || w.over {
 			return got, err
 		}
 	}
 }
 
-// lookAgain makes a poll that is not in line take messages again, because the ones that it took were deleted before
-// they were read.
-func (w *waiter) lookAgain() {
-	w.woken = make(chan struct{})
-	close(w.woken)
-}
-
-// lastLook ends a poll whose time is over. If the poll was woken at the same moment, it takes the message.
-func (q *Queue) lastLook(ctx context.Context, r Receive, w *waiter) ([]Received, error) {
-	q.leave(w)
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	w.last = true
-	return q.take(r, w)
-}
-
-// bind gives an attempt id to a receive. An open poll with the same id ends without messages: its client asks again, so
-// it may be gone. w is nil if the receive does not wait. The caller holds the lock.
-func (q *Queue) bind(name string, w *waiter) {
-	if old := q.polls[name]; old != nil && old != w {
-		old.bound = true
-		close(old.replaced)
-		delete(q.polls, name)
-	}
-	if w != nil {
-		q.polls[name] = w
-	}
-}
-
-// release ends the poll of an attempt id.
-func (q *Queue) release(name string, w *waiter) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.polls[name] == w {
-		delete(q.polls, name)
-	}
-}
-
-// join appends a waiter. The caller holds the lock.
-func (q *Queue) join(w *waiter) {
-	if w.over = q.closed; w.over {
-		return
-	}
-	w.woken, w.inLine = make(chan struct{}), true
-	q.waiters.pushBack(w)
-}
-
-// leave removes a waiter. If it was already woken, it wakes the next one instead.
-func (q *Queue) leave(w *waiter) {
+// leave ends the wait. If the waiter was already woken, it wakes the next one instead.
+func (w *waiter) leave(q *Queue) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if w.inLine {
@@ -120,77 +74,76 @@ func (q *Queue) leave(w *waiter) {
 	}
 }
 
-// wake wakes the first waiter for one message or group that became ready. Closing a channel never blocks, so this is
-// allowed while the lock is held.
-func (q *Queue) wake() {
-	if w := q.waiters.head; w != nil {
-		q.signal(w)
+// release ends the poll of an attempt id.
+func (w *waiter) release(q *Queue, name string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.named[name] == w {
+		delete(q.named, name)
 	}
 }
 
-func (q *Queue) signal(w *waiter) {
-	w.inLine = false
-	q.waiters.remove(w)
+// lookAgain makes a poll that is not in line take messages again, because the ones that it took were deleted before
+// they were read.
+func (w *waiter) lookAgain() {
+	w.woken = make(chan struct{})
 	close(w.woken)
 }
 
-// arm sets the timer to the next end of a delay or visibility timeout if a poll or Await waits, and stops it otherwise.
-// The caller holds the lock.
-func (q *Queue) arm() {
-	next := q.timed.top()
-	wanted := next != nil && (q.waiters.head != nil || q.watched != nil)
-	if q.alarm != nil && (!wanted || q.alarmAt != next.due) {
-		q.alarm()
-		q.alarm = nil
-	}
-	if wanted && q.alarm == nil {
-		q.alarmAt = next.due
-		q.alarm = q.opts.Clock.AfterFunc(next.due-q.now(), q.ring)
-	}
+// polls are the polls of a queue that wait. The queue's lock guards them.
+type polls struct {
+	closed  bool               // polls do not wait any more
+	named   map[string]*waiter // by their attempt id, of a FIFO queue
+	waiters list[waiter]
 }
 
-// ring is the function of the timer.
-func (q *Queue) ring() {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.alarm = nil
-	q.catchUp()
-	q.changed()
+func newPolls(fifo bool) polls {
+	p := polls{waiters: list[waiter]{link: waiterLink}}
+	if fifo {
+		p.named = map[string]*waiter{}
+	}
+	return p
 }
 
-// Await blocks until ok returns true for the queue's counts, or ctx ends. It checks after every change, and when a
-// delay or a visibility timeout ends.
-func (q *Queue) Await(ctx context.Context, ok func(Stats) bool) error {
-	for {
-		q.mu.Lock()
-		q.catchUp()
-		stats := q.stats()
-		var change chan struct{}
-		if !ok(stats) {
-			if q.watched == nil {
-				q.watched = make(chan struct{})
-			}
-			change = q.watched
-			q.arm()
-		}
-		q.mu.Unlock()
-		if change == nil {
-			return nil
-		}
-		select {
-		case <-change:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
+// join appends a waiter. The caller holds the lock.
+func (p *polls) join(w *waiter) {
+	if w.over = p.closed; w.over {
+		return
+	}
+	w.woken, w.inLine = make(chan struct{}), true
+	p.waiters.pushBack(w)
+}
+
+// bind gives an attempt id to a receive. An open poll with the same id ends without messages: its client asks again, so
+// it may be gone. w is nil if the receive does not wait. The caller holds the lock.
+func (p *polls) bind(name string, w *waiter) {
+	if old := p.named[name]; old != nil && old != w {
+		old.bound = true
+		close(old.replaced)
+		delete(p.named, name)
+	}
+	if w != nil {
+		p.named[name] = w
 	}
 }
 
-// Stats are the counts of a queue.
-type Stats struct {
-	Visible, Delayed, InFlight int
-	Waiters                    int           // polls that wait
-	Oldest                     time.Duration // age of the oldest message; 0: there is none
+// wake wakes the first waiter for one message or group that became ready. Closing a channel never blocks, so this is
+// allowed while the lock is held.
+func (p *polls) wake() {
+	if w := p.waiters.head; w != nil {
+		p.signal(w)
+	}
 }
 
-// Total returns the number of messages.
-func (s Stats) Total() int { return s.Visible + s.Delayed + s.InFlight }
+// wakeAll wakes every waiter.
+func (p *polls) wakeAll() {
+	for w := p.waiters.head; w != nil; w = p.waiters.head {
+		p.signal(w)
+	}
+}
+
+func (p *polls) signal(w *waiter) {
+	w.inLine = false
+	p.waiters.remove(w)
+	close(w.woken)
+}
