@@ -3,6 +3,7 @@ package bucket
 import (
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -18,13 +19,32 @@ var (
 	ErrRace         = errors.New("bucket: another request has changed the object")
 )
 
-// Bucket is one bucket. It is safe for concurrent use.
-type Bucket struct {
+// identity is what never changes about a bucket.
+type identity struct {
 	account string
 	name    string
 	region  string
 	created time.Time
+}
 
+// Name returns the bucket's name.
+func (i *identity) Name() string { return i.name }
+
+// ARN returns the bucket's ARN.
+func (i *identity) ARN() string { return "arn:aws:s3:::" + i.name }
+
+// Account returns the account that the bucket belongs to.
+func (i *identity) Account() string { return i.account }
+
+// Region returns the bucket's region.
+func (i *identity) Region() string { return i.region }
+
+// Created returns when the bucket was created.
+func (i *identity) Created() time.Time { return i.created }
+
+// Bucket is one bucket. It is safe for concurrent use.
+type Bucket struct {
+	identity
 	keeper *keeper // nil: nothing is kept
 
 	mu        sync.RWMutex
@@ -40,25 +60,10 @@ type Bucket struct {
 
 func newBucket(account, name, region string, created time.Time, s *Settings) *Bucket {
 	return &Bucket{
-		account: account, name: name, region: region, created: created, settings: s,
-		uploads: map[string]*Upload{}, watches: map[string]map[*Watch]struct{}{},
+		identity: identity{account, name, region, created}, settings: s, uploads: map[string]*Upload{},
+		watches: map[string]map[*Watch]struct{}{},
 	}
 }
-
-// Name returns the bucket's name.
-func (b *Bucket) Name() string { return b.name }
-
-// ARN returns the bucket's ARN.
-func (b *Bucket) ARN() string { return "arn:aws:s3:::" + b.name }
-
-// Account returns the account that the bucket belongs to.
-func (b *Bucket) Account() string { return b.account }
-
-// Region returns the bucket's region.
-func (b *Bucket) Region() string { return b.region }
-
-// Created returns when the bucket was created.
-func (b *Bucket) Created() time.Time { return b.created }
 
 // Count returns the number of objects and their bytes.
 func (b *Bucket) Count() (objects int, bytes int64) {
@@ -83,6 +88,31 @@ func (b *Bucket) Open(key string) *Object {
 		o.Content.Retain()
 	}
 	return o
+}
+
+// List returns a page of objects. Its cost grows with the page, not with the bucket.
+func (b *Bucket) List(q Query) Page {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	var page Page
+	for at := b.objects.first(q); ; {
+		o := b.objects.at(at)
+		if o == nil || !strings.HasPrefix(o.Key, q.Prefix) {
+			return page
+		}
+		if len(page.Objects)+len(page.Groups) == q.Limit {
+			page.More = q.Limit > 0
+			return page
+		}
+		group, grouped := q.Group(o.Key)
+		if !grouped {
+			page.Objects, page.Last = append(page.Objects, o), o.Key
+			at = b.objects.next(at)
+			continue
+		}
+		page.Groups, page.Last = append(page.Groups, group), group
+		at = b.objects.behind(group)
+	}
 }
 
 // Put writes an object if the condition holds. It takes over the object's content, also if it fails.
@@ -149,9 +179,53 @@ func (b *Bucket) Configure(alter func(*Settings)) error {
 	return b.apply(configure{&set})
 }
 
+// Sweep removes what the lifecycle ends at now, and returns the objects that it removed.
+func (b *Bucket) Sweep(now time.Time) []Deleted {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	set := b.settings
+	if len(set.Lifecycle) == 0 {
+		return nil
+	}
+	var expired []Deleted
+	for at := (position{}); b.objects.at(at) != nil; at = b.objects.next(at) {
+		o := b.objects.at(at)
+		if t, _, ok := set.Expiry(o); ok && !t.After(now) {
+			expired = append(expired, Deleted{Object: o})
+		}
+	}
+	for i := range expired {
+		_ = b.apply(deleteObject{expired[i].Key}) // a bucket that is gone has no objects
+		expired[i].Sequence = b.sequence
+	}
+	for id, u := range b.uploads {
+		if t, _, ok := set.Abortion(u); ok && !t.After(now) {
+			_ = b.apply(endUpload{id})
+		}
+	}
+	return expired
+}
+
 // change applies a change that has no condition.
 func (b *Bucket) change(c Change) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.apply(c)
+}
+
+// apply makes a change. It is the only function that modifies a bucket. The caller holds the lock.
+func (b *Bucket) apply(c Change) error {
+	if b.gone {
+		return ErrNoBucket
+	}
+	b.sequence++
+	return c.of(b)
+}
+
+// dropped frees an object that is no longer in the bucket.
+func (b *Bucket) dropped(o *Object) {
+	if o != nil {
+		b.bytes -= o.Size()
+		o.Content.Release()
+	}
 }

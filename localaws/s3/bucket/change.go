@@ -23,15 +23,6 @@ type (
 	}
 )
 
-// apply makes a change. It is the only function that modifies a bucket. The caller holds the lock.
-func (b *Bucket) apply(c Change) error {
-	if b.gone {
-		return ErrNoBucket
-	}
-	b.sequence++
-	return c.of(b)
-}
-
 func (c putObject) of(b *Bucket) error {
 	c.object.Sequence = b.sequence
 	old := b.objects.put(c.object)
@@ -49,14 +40,6 @@ func (c deleteObject) of(b *Bucket) error {
 		b.notice(c.key)
 	}
 	return nil
-}
-
-// dropped frees an object that is no longer in the bucket.
-func (b *Bucket) dropped(o *Object) {
-	if o != nil {
-		b.bytes -= o.Size()
-		o.Content.Release()
-	}
 }
 
 func (c startUpload) of(b *Bucket) error {

@@ -112,30 +112,3 @@ func (s *Settings) Abortion(u *Upload) (at time.Time, rule string, ok bool) {
 	}
 	return at, rule, ok
 }
-
-// Sweep removes what the lifecycle ends at now, and returns the objects that it removed.
-func (b *Bucket) Sweep(now time.Time) []Deleted {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	set := b.settings
-	if len(set.Lifecycle) == 0 {
-		return nil
-	}
-	var expired []Deleted
-	for at := (position{}); b.objects.at(at) != nil; at = b.objects.next(at) {
-		o := b.objects.at(at)
-		if t, _, ok := set.Expiry(o); ok && !t.After(now) {
-			expired = append(expired, Deleted{Object: o})
-		}
-	}
-	for i := range expired {
-		_ = b.apply(deleteObject{expired[i].Key}) // a bucket that is gone has no objects
-		expired[i].Sequence = b.sequence
-	}
-	for id, u := range b.uploads {
-		if t, _, ok := set.Abortion(u); ok && !t.After(now) {
-			_ = b.apply(endUpload{id})
-		}
-	}
-	return expired
-}

@@ -18,31 +18,6 @@ type Page struct {
 	More    bool
 }
 
-// List returns a page of objects. Its cost grows with the page, not with the bucket.
-func (b *Bucket) List(q Query) Page {
-	b.mu.RLock()
-	defer b.mu.RUnlock()
-	var page Page
-	for at := b.objects.first(q); ; {
-		o := b.objects.at(at)
-		if o == nil || !strings.HasPrefix(o.Key, q.Prefix) {
-			return page
-		}
-		if len(page.Objects)+len(page.Groups) == q.Limit {
-			page.More = q.Limit > 0
-			return page
-		}
-		group, grouped := q.Group(o.Key)
-		if !grouped {
-			page.Objects, page.Last = append(page.Objects, o), o.Key
-			at = b.objects.next(at)
-			continue
-		}
-		page.Groups, page.Last = append(page.Groups, group), group
-		at = b.objects.behind(group)
-	}
-}
-
 // first returns the position of the first object of a query.
 func (x *index) first(q Query) position {
 	if q.After < q.Prefix {

@@ -11,9 +11,7 @@ import (
 // compiler turns tokens into branches. It checks in the same order as SNS's parser, so that of several errors the same
 // one is reported.
 type compiler struct {
-	source string // compact: SNS rewrites the policy before it compiles it, and counts columns in the result
-	tokens []token
-	now    token
+	tokens
 	nested bool
 	points int // of all wildcards
 }

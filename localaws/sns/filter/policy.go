@@ -44,7 +44,7 @@ func Compile(text string, scope Scope) (*Policy, error) {
 	if err != nil {
 		return nil, refusal("failed to parse JSON. " + err.Error())
 	}
-	c := &compiler{source: compact}
+	c := &compiler{tokens: tokens{source: compact}}
 	if err := c.tokenize(); err != nil {
 		return nil, refusal("failed to parse JSON. " + err.Error())
 	}

@@ -18,53 +18,60 @@ type token struct {
 	read int // the column after it has read the token's text
 }
 
+// tokens are the tokens of a policy.
+type tokens struct {
+	source string // compact: SNS rewrites the policy before it compiles it, and counts columns in the result
+	rest   []token
+	now    token
+}
+
 // tokenize splits the compact source into tokens.
-func (c *compiler) tokenize() error {
-	r := jsontext.NewReader(c.source)
+func (t *tokens) tokenize() error {
+	r := jsontext.NewReader(t.source)
 	column, offset := 1, 0
 	for {
-		t, err := r.Next()
+		x, err := r.Next()
 		if err != nil {
 			return err
 		}
-		if t.Kind == jsontext.End {
+		if x.Kind == jsontext.End {
 			return nil
 		}
-		column += width(c.source[offset:t.Start])
+		column += width(t.source[offset:x.Start])
 		seen := column + 1 // of a string: after the opening quote
-		column += width(c.source[t.Start:t.Stop])
-		offset = t.Stop
-		if t.Kind != jsontext.String {
+		column += width(t.source[x.Start:x.Stop])
+		offset = x.Stop
+		if x.Kind != jsontext.String {
 			seen = column
 		}
-		if n := len(c.tokens); n > 0 && c.tokens[n-1].kind == jsontext.Name {
-			c.tokens[n-1].seen, c.tokens[n-1].read = seen, seen
+		if n := len(t.rest); n > 0 && t.rest[n-1].kind == jsontext.Name {
+			t.rest[n-1].seen, t.rest[n-1].read = seen, seen
 		}
-		c.tokens = append(c.tokens, token{kind: t.Kind, text: t.Text, seen: seen, read: column})
+		t.rest = append(t.rest, token{kind: x.Kind, text: x.Text, seen: seen, read: column})
 	}
 }
 
-// next consumes the next token. The source is valid JSON, so the compiler never reads beyond its end.
-func (c *compiler) next() token {
-	c.now = c.tokens[0]
-	c.tokens = c.tokens[1:]
-	return c.now
+// next consumes the next token. The source is valid JSON, so a compiler never reads beyond its end.
+func (t *tokens) next() token {
+	t.now = t.rest[0]
+	t.rest = t.rest[1:]
+	return t.now
 }
 
 // refuse returns a reason at the current token before its text was read.
-func (c *compiler) refuse(why string) error {
-	return c.refuseAt(c.now.seen, why)
+func (t *tokens) refuse(why string) error {
+	return t.refuseAt(t.now.seen, why)
 }
 
 // refuseRead returns a reason at the current token after its text was read.
-func (c *compiler) refuseRead(why string) error {
-	return c.refuseAt(c.now.read, why)
+func (t *tokens) refuseRead(why string) error {
+	return t.refuseAt(t.now.read, why)
 }
 
-func (c *compiler) refuseAt(column int, why string) error {
-	shown, rest := c.source, ""
-	if n := width(c.source); n > shownSource {
-		shown = cut(c.source, shownSource)
+func (t *tokens) refuseAt(column int, why string) error {
+	shown, rest := t.source, ""
+	if n := width(t.source); n > shownSource {
+		shown = cut(t.source, shownSource)
 		rest = "[truncated " + strconv.Itoa(n-shownSource) + " chars]"
 	}
 	return refusal(why + "\n at [Source: (String)\"" + shown + "\"" + rest + "; line: 1, column: " +
