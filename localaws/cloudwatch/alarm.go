@@ -60,40 +60,52 @@ func (qs *queries) decisive() *query {
 	return &qs.all[0] // PutMetricAlarm refuses queries that return nothing
 }
 
+// AlarmMetric is the metric of an alarm.
+type AlarmMetric struct {
+	MetricName        string      `json:"MetricName"`
+	Namespace         string      `json:"Namespace"`
+	Statistic         string      `json:"Statistic"`
+	ExtendedStatistic string      `json:"ExtendedStatistic"`
+	Dimensions        []Dimension `json:"Dimensions"`
+	Period            *int32      `json:"Period"`
+	Unit              string      `json:"Unit"`
+}
+
+// AlarmCondition is what an alarm compares, and how.
+type AlarmCondition struct {
+	AlarmMetric
+	EvaluationPeriods                *int32            `json:"EvaluationPeriods"`
+	DatapointsToAlarm                *int32            `json:"DatapointsToAlarm"`
+	Threshold                        *float64          `json:"Threshold"`
+	ComparisonOperator               string            `json:"ComparisonOperator"`
+	TreatMissingData                 string            `json:"TreatMissingData"`
+	EvaluateLowSampleCountPercentile string            `json:"EvaluateLowSampleCountPercentile"`
+	Metrics                          []MetricDataQuery `json:"Metrics"`
+}
+
 // MetricAlarm is an alarm as the API shows it.
 type MetricAlarm struct {
-	AlarmName                          string            `json:"AlarmName"`
-	AlarmArn                           string            `json:"AlarmArn"`
-	AlarmDescription                   *string           `json:"AlarmDescription"`
-	AlarmConfigurationUpdatedTimestamp time.Time         `json:"AlarmConfigurationUpdatedTimestamp"`
-	ActionsEnabled                     bool              `json:"ActionsEnabled"`
-	OKActions                          []string          `json:"OKActions"`
-	AlarmActions                       []string          `json:"AlarmActions"`
-	InsufficientDataActions            []string          `json:"InsufficientDataActions"`
-	StateValue                         string            `json:"StateValue"`
-	StateReason                        string            `json:"StateReason"`
-	StateReasonData                    string            `json:"StateReasonData"`
-	StateUpdatedTimestamp              time.Time         `json:"StateUpdatedTimestamp"`
-	MetricName                         string            `json:"MetricName"`
-	Namespace                          string            `json:"Namespace"`
-	Statistic                          string            `json:"Statistic"`
-	ExtendedStatistic                  string            `json:"ExtendedStatistic"`
-	Dimensions                         []Dimension       `json:"Dimensions"`
-	Period                             *int32            `json:"Period"`
-	Unit                               string            `json:"Unit"`
-	EvaluationPeriods                  *int32            `json:"EvaluationPeriods"`
-	DatapointsToAlarm                  *int32            `json:"DatapointsToAlarm"`
-	Threshold                          *float64          `json:"Threshold"`
-	ComparisonOperator                 string            `json:"ComparisonOperator"`
-	TreatMissingData                   string            `json:"TreatMissingData"`
-	EvaluateLowSampleCountPercentile   string            `json:"EvaluateLowSampleCountPercentile"`
-	Metrics                            []MetricDataQuery `json:"Metrics"`
-	StateTransitionedTimestamp         time.Time         `json:"StateTransitionedTimestamp"`
+	AlarmName                          string    `json:"AlarmName"`
+	AlarmArn                           string    `json:"AlarmArn"`
+	AlarmDescription                   *string   `json:"AlarmDescription"`
+	AlarmConfigurationUpdatedTimestamp time.Time `json:"AlarmConfigurationUpdatedTimestamp"`
+	ActionsEnabled                     bool      `json:"ActionsEnabled"`
+	OKActions                          []string  `json:"OKActions"`
+	AlarmActions                       []string  `json:"AlarmActions"`
+	InsufficientDataActions            []string  `json:"InsufficientDataActions"`
+	StateValue                         string    `json:"StateValue"`
+	StateReason                        string    `json:"StateReason"`
+	StateReasonData                    string    `json:"StateReasonData"`
+	StateUpdatedTimestamp              time.Time `json:"StateUpdatedTimestamp"`
+	AlarmCondition
+	StateTransitionedTimestamp time.Time `json:"StateTransitionedTimestamp"`
 }
 
 // shown returns an alarm as the API shows it; the caller holds the lock.
 func (a *metricAlarm) shown() MetricAlarm {
 	in := a.input
+	condition := in.AlarmCondition
+	condition.Dimensions = shownList(in.Dimensions)
 	return MetricAlarm{
 		AlarmName: in.AlarmName, AlarmArn: a.arn, AlarmDescription: in.AlarmDescription,
 		AlarmConfigurationUpdatedTimestamp: a.updated, ActionsEnabled: a.enabled,
@@ -101,11 +113,7 @@ func (a *metricAlarm) shown() MetricAlarm {
 		InsufficientDataActions: shownList(in.InsufficientDataActions),
 		StateValue:              string(a.state.value), StateReason: a.state.reason, StateReasonData: a.state.data,
 		StateUpdatedTimestamp: a.state.updated, StateTransitionedTimestamp: a.state.transition,
-		MetricName: in.MetricName, Namespace: in.Namespace, Statistic: in.Statistic,
-		ExtendedStatistic: in.ExtendedStatistic, Dimensions: shownList(in.Dimensions), Period: in.Period, Unit: in.Unit,
-		EvaluationPeriods: in.EvaluationPeriods, DatapointsToAlarm: in.DatapointsToAlarm, Threshold: in.Threshold,
-		ComparisonOperator: in.ComparisonOperator, TreatMissingData: in.TreatMissingData,
-		EvaluateLowSampleCountPercentile: in.EvaluateLowSampleCountPercentile, Metrics: in.Metrics,
+		AlarmCondition: condition,
 	}
 }
 

@@ -112,13 +112,7 @@ func (in *DescribeAlarmsInput) wants(a *metricAlarm) bool {
 
 // DescribeAlarmsForMetricInput is the input of DescribeAlarmsForMetric.
 type DescribeAlarmsForMetricInput struct {
-	MetricName        string      `json:"MetricName"`
-	Namespace         string      `json:"Namespace"`
-	Statistic         string      `json:"Statistic"`
-	ExtendedStatistic string      `json:"ExtendedStatistic"`
-	Dimensions        []Dimension `json:"Dimensions"`
-	Period            *int32      `json:"Period"`
-	Unit              string      `json:"Unit"`
+	AlarmMetric
 }
 
 // DescribeAlarmsForMetricOutput is the output of DescribeAlarmsForMetric.

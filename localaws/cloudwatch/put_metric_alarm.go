@@ -13,28 +13,15 @@ import (
 
 // PutMetricAlarmInput is the input of PutMetricAlarm.
 type PutMetricAlarmInput struct {
-	AlarmName                        string            `json:"AlarmName"`
-	AlarmDescription                 *string           `json:"AlarmDescription"`
-	ActionsEnabled                   *bool             `json:"ActionsEnabled"`
-	OKActions                        []string          `json:"OKActions"`
-	AlarmActions                     []string          `json:"AlarmActions"`
-	InsufficientDataActions          []string          `json:"InsufficientDataActions"`
-	MetricName                       string            `json:"MetricName"`
-	Namespace                        string            `json:"Namespace"`
-	Statistic                        string            `json:"Statistic"`
-	ExtendedStatistic                string            `json:"ExtendedStatistic"`
-	Dimensions                       []Dimension       `json:"Dimensions"`
-	Period                           *int32            `json:"Period"`
-	Unit                             string            `json:"Unit"`
-	EvaluationPeriods                *int32            `json:"EvaluationPeriods"`
-	DatapointsToAlarm                *int32            `json:"DatapointsToAlarm"`
-	Threshold                        *float64          `json:"Threshold"`
-	ComparisonOperator               string            `json:"ComparisonOperator"`
-	TreatMissingData                 string            `json:"TreatMissingData"`
-	EvaluateLowSampleCountPercentile string            `json:"EvaluateLowSampleCountPercentile"`
-	Metrics                          []MetricDataQuery `json:"Metrics"`
-	ThresholdMetricID                string            `json:"ThresholdMetricId"`
-	Tags                             []Tag             `json:"Tags"`
+	AlarmName               string   `json:"AlarmName"`
+	AlarmDescription        *string  `json:"AlarmDescription"`
+	ActionsEnabled          *bool    `json:"ActionsEnabled"`
+	OKActions               []string `json:"OKActions"`
+	AlarmActions            []string `json:"AlarmActions"`
+	InsufficientDataActions []string `json:"InsufficientDataActions"`
+	AlarmCondition
+	ThresholdMetricID string `json:"ThresholdMetricId"`
+	Tags              []Tag  `json:"Tags"`
 }
 
 const (
