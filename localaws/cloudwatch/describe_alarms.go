@@ -123,10 +123,12 @@ type DescribeAlarmsForMetricOutput struct {
 // describeAlarmsForMetric finds alarms with exactly these dimensions, and none that has the metric in an expression
 // (AWS's API reference, DescribeAlarmsForMetric).
 func describeAlarmsForMetric(s *Service, in *DescribeAlarmsForMetricInput) (*DescribeAlarmsForMetricOutput, error) {
-	for name, value := range map[string]string{"MetricName": in.MetricName, "Namespace": in.Namespace} {
-		if fault := checkName(value, name); fault != nil {
-			return nil, asValidation(fault)
-		}
+	fault := checkName(in.MetricName, "MetricName")
+	if fault == nil {
+		fault = checkName(in.Namespace, "Namespace")
+	}
+	if fault != nil {
+		return nil, asValidation(fault)
 	}
 	out := &DescribeAlarmsForMetricOutput{MetricAlarms: []MetricAlarm{}}
 	s.mu.Lock()

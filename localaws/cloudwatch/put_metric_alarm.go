@@ -128,14 +128,17 @@ func (in *PutMetricAlarmInput) checkOptions() *wire.Error {
 }
 
 func (in *PutMetricAlarmInput) checkActions() *wire.Error {
-	for name, actions := range map[string][]string{
-		"OKActions": in.OKActions, "AlarmActions": in.AlarmActions,
-		"InsufficientDataActions": in.InsufficientDataActions,
+	for _, of := range []struct {
+		name string
+		arns []string
+	}{
+		{"OKActions", in.OKActions}, {"AlarmActions", in.AlarmActions},
+		{"InsufficientDataActions", in.InsufficientDataActions},
 	} {
-		if len(actions) > maxActions {
-			return tooMany(name, maxActions)
+		if len(of.arns) > maxActions {
+			return tooMany(of.name, maxActions)
 		}
-		for _, arn := range actions {
+		for _, arn := range of.arns {
 			if !strings.HasPrefix(arn, "arn:") || strings.Count(arn, ":") < 5 {
 				return wire.Validation("Invalid arn syntax: %s", arn)
 			}
@@ -191,13 +194,16 @@ func (in *PutMetricAlarmInput) checkData(a *metricAlarm) *wire.Error {
 }
 
 func (in *PutMetricAlarmInput) checkQueries(a *metricAlarm) *wire.Error {
-	for name, given := range map[string]bool{
-		"MetricName": in.MetricName != "", "Namespace": in.Namespace != "", "Statistic": in.Statistic != "",
-		"ExtendedStatistic": in.ExtendedStatistic != "", "Dimensions": len(in.Dimensions) > 0,
-		"Period": in.Period != nil, "Unit": in.Unit != "",
+	for _, member := range []struct {
+		name  string
+		given bool
+	}{
+		{"MetricName", in.MetricName != ""}, {"Namespace", in.Namespace != ""}, {"Statistic", in.Statistic != ""},
+		{"ExtendedStatistic", in.ExtendedStatistic != ""}, {"Dimensions", len(in.Dimensions) > 0},
+		{"Period", in.Period != nil}, {"Unit", in.Unit != ""},
 	} {
-		if given {
-			return exclusive(name, "Metrics")
+		if member.given {
+			return exclusive(member.name, "Metrics")
 		}
 	}
 	qs, fault := parseQueries(in.Metrics, "Metrics")

@@ -145,8 +145,10 @@ var common = map[string]bool{
 	"X-Amz-Checksum-Algorithm": true, // S3 does not look at it where it names no action's parameter
 }
 
-// unknownHeader returns the name of an x-amz-… header that the action does not have; "": there is none.
+// unknownHeader returns the name of an x-amz-… header that the action does not have, the first of several; "": there is
+// none.
 func (a *Action) unknownHeader(h http.Header) string {
+	unknown := ""
 	for name := range h {
 		if !strings.HasPrefix(name, "X-Amz-") || common[name] || strings.HasPrefix(name, metadataPrefix) {
 			continue
@@ -155,11 +157,11 @@ func (a *Action) unknownHeader(h http.Header) string {
 		for i := range a.input.fields {
 			known = known || a.input.fields[i].place == inHeader && a.input.fields[i].head == name
 		}
-		if !known {
-			return strings.ToLower(name)
+		if !known && (unknown == "" || name < unknown) {
+			unknown = name
 		}
 	}
-	return ""
+	return strings.ToLower(unknown)
 }
 
 // maxDocument bounds an XML document: a list of 10,000 parts with their checksums, with some reserve.

@@ -87,11 +87,11 @@ func (in *CopyObjectInput) make(
 	if err != nil {
 		return nil, err
 	}
-	for name, directive := range map[string]string{
-		"x-amz-metadata-directive": in.MetadataDirective, "x-amz-tagging-directive": in.TaggingDirective,
+	for _, directive := range [][2]string{
+		{"x-amz-metadata-directive", in.MetadataDirective}, {"x-amz-tagging-directive", in.TaggingDirective},
 	} {
-		if directive != "" && directive != "COPY" && directive != "REPLACE" {
-			return nil, rest.InvalidArgument("Unknown directive.", name, directive)
+		if text := directive[1]; text != "" && text != "COPY" && text != "REPLACE" {
+			return nil, rest.InvalidArgument("Unknown directive.", directive[0], text)
 		}
 	}
 	changes := in.MetadataDirective == "REPLACE" || in.TaggingDirective == "REPLACE" || in.StorageClass != "" ||

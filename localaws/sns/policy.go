@@ -111,12 +111,14 @@ type AddPermissionInput struct {
 // addPermission adds a statement to the topic's policy; its label is the Sid, and must be new. Accounts become the root
 // principals of their ARNs (AWS's API reference, AddPermission).
 func addPermission(c call, arn string, in *AddPermissionInput) (*Empty, error) {
-	for name, missing := range map[string]bool{
-		"Label": in.Label == "", "AWSAccountId": len(in.AWSAccountID) == 0,
-		"ActionName": len(in.ActionName) == 0,
+	for _, parameter := range []struct {
+		name    string
+		missing bool
+	}{
+		{"Label", in.Label == ""}, {"AWSAccountId", len(in.AWSAccountID) == 0}, {"ActionName", len(in.ActionName) == 0},
 	} {
-		if missing {
-			return nil, invalid("%s Reason: no value for required parameter", name)
+		if parameter.missing {
+			return nil, invalid("%s Reason: no value for required parameter", parameter.name)
 		}
 	}
 	for _, action := range in.ActionName {

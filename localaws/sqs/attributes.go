@@ -1,6 +1,7 @@
 package sqs
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -171,7 +172,7 @@ func readBool(name, v string) (bool, *wire.Error) {
 
 // apply reads the attributes of a request into settings, and checks rules that involve more than one of them.
 func apply(s *settings, fifo bool, values map[string]string) *wire.Error {
-	for name := range values {
+	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if a, known := findAttribute(name); !known || a.set == nil {
 			return unknownAttribute(name)
 		}

@@ -3,6 +3,8 @@ package sqs
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"maps"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/godwitmq/godwit/localaws/sqs/queue"
@@ -186,7 +188,11 @@ func validID(s string) bool {
 
 // readSystem reads the only system attribute that a sender may set.
 func readSystem(m *queue.Message, given map[string]attributeValue) *wire.Error {
-	for name, v := range given {
+	if len(given) == 0 {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		v := given[name]
 		if name != "AWSTraceHeader" {
 			return invalidParameter("Message system attribute name '%s' is invalid.", name)
 		}

@@ -2,6 +2,7 @@ package sqs
 
 import (
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/godwitmq/godwit/localaws/wire"
@@ -17,7 +18,8 @@ const (
 // checkTags checks whether tags may be added to a queue's tags.
 func checkTags(queue string, have, added map[string]string) *wire.Error {
 	total := len(have)
-	for key, value := range added {
+	for _, key := range slices.Sorted(maps.Keys(added)) {
+		value := added[key]
 		switch {
 		case key == "" || len([]rune(key)) > maxTagKey:
 			return badTagKey()
