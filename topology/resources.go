@@ -79,7 +79,7 @@ func (c Cost) MarshalJSON() ([]byte, error) {
 
 // Prices are the prices of a million requests, in US dollars, after the free tier.
 type Prices struct {
-	// Date is when they were looked up.
+	// Date is when they were last confirmed, as a day or a month.
 	Date           string  `json:"date"`
 	Queue          float64 `json:"queue"`           // a request to a queue of SQS that is not ordered
 	OrderedQueue   float64 `json:"ordered_queue"`   // to an ordered one
@@ -87,9 +87,10 @@ type Prices struct {
 	OrderedPublish float64 `json:"ordered_publish"` // to an ordered one
 }
 
-// DefaultPrices are the list prices of us-east-1. A delivery of SNS to SQS costs nothing on topics without order.
+// DefaultPrices are the list prices of us-east-1, last confirmed in June 2026. A delivery of SNS to SQS costs nothing
+// on topics without order.
 func DefaultPrices() Prices {
-	return Prices{Date: "2025-01-01", Queue: 0.40, OrderedQueue: 0.50, Publish: 0.50, OrderedPublish: 0.30}
+	return Prices{Date: "2026-06", Queue: 0.40, OrderedQueue: 0.50, Publish: 0.50, OrderedPublish: 0.30}
 }
 
 // ResourcesOptions are the options of Resources.
