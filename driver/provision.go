@@ -63,6 +63,9 @@ type ChannelSpec struct {
 	HighThroughput bool   // ordered channels: de-duplicate per order key, not per channel
 	Encryption     string // the encryption key; "": the service's own
 	Tags           map[string]string
+	// Native are further attributes of the queue, or of an exchange's topic, by the service's names. A Provisioner
+	// leaves attributes alone that it does not have. A service without such attributes refuses them.
+	Native map[string]string
 }
 
 // Filter selects messages by routing key. A message passes if it matches Exact or Prefix. Exclude cannot be combined

@@ -149,8 +149,9 @@ func TestImpossibleOptions(t *testing.T) {
 		}
 	}
 	for text, s := range map[string]driver.ChannelSpec{
-		"Delay":      {Delay: time.Minute},
-		"Encryption": {Encryption: "alias/key"},
+		"Delay":       {Delay: time.Minute},
+		"Encryption":  {Encryption: "alias/key"},
+		"TopicConfig": {Native: map[string]string{"DisplayName": "a"}},
 	} {
 		s.Channel, s.Mode = driver.Channel{Queue: "orders"}, driver.Never
 		if err := b.Ensure(t.Context(), s); driver.ClassOf(err) != driver.Permanent ||

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/godwitmq/godwit/internal/native"
 	"github.com/godwitmq/godwit/internal/part"
 )
 
@@ -122,6 +123,7 @@ func (c *checker) exchange(name string) {
 	c.topics[at] = name
 	c.high(path, e.HighThroughput, e.Ordered)
 	c.tags(path, e.Owner, e.Tags)
+	c.attributes(path, e.Attributes, native.Topic(), resource{e.Ordered, e.KMSKey != "", e.Topic != ""})
 	c.kafka(path+".kafka", &e.Kafka)
 }
 
@@ -153,6 +155,7 @@ func (c *checker) channel(name string) {
 	c.high(path, ch.HighThroughput, ordered)
 	c.times(path, &ch)
 	c.tags(path, ch.Owner, ch.Tags)
+	c.attributes(path, ch.Attributes, native.Queue(), resource{ordered, ch.KMSKey != "", ch.Queue != ""})
 	c.tagValue(path+".keep", ch.Keep)
 	c.kafka(path+".kafka", &ch.Kafka)
 	if many && (ch.Kafka.Partitions != 0 || ch.Kafka.Retention != 0 || ch.Kafka.Config != nil) {
@@ -326,12 +329,62 @@ func (c *checker) tagValue(path, value string) {
 	}
 }
 
+// ownAttributes are attributes that Godwit sets, each with the key to write instead.
+var ownAttributes = map[string]string{
+	"DelaySeconds": "delay", "MessageRetentionPeriod": "retention", "VisibilityTimeout": "lease",
+	"RedrivePolicy": "max_attempts", "KmsMasterKeyId": "kms_key", "SqsManagedSseEnabled": "kms_key",
+	"FifoQueue": "ordered", "FifoTopic": "ordered", "FifoThroughputLimit": "high_throughput",
+	"DeduplicationScope": "high_throughput", "FifoThroughputScope": "high_throughput",
+}
+
+// resource is what decides which attributes are possible.
+type resource struct{ ordered, encrypted, mapped bool }
+
+// attributes checks attributes by the service's names.
+func (c *checker) attributes(path string, set map[string]string, known map[string]native.Attribute, is resource) {
+	for _, name := range slices.Sorted(maps.Keys(set)) {
+		at := path + ".attributes." + name
+		a, there := known[name]
+		key, own := ownAttributes[name]
+		switch err := a.Check(set[name]); {
+		case own:
+			c.add(at, "this attribute has a key of its own: write %s", key)
+		case name == "Policy" || name == "ContentBasedDeduplication":
+			c.add(at, "Godwit sets this attribute itself: remove it")
+		case !there:
+			names := slices.Sorted(maps.Keys(known))
+			c.add(at, "there is no such attribute%s; there are %s", suggestion(name, names), strings.Join(names, ", "))
+		case is.mapped:
+			c.add(at, "it has no effect, because a resource that exists is used and never changed: remove it")
+		case a.Ordered && !is.ordered:
+			c.add(at, "it is for ordered channels: set ordered as well, or remove it")
+		case a.Encrypted && !is.encrypted:
+			c.add(at, "it has an effect only with a key of KMS: set kms_key as well, or remove it")
+		case err != nil:
+			c.add(at, "%v", err)
+		}
+	}
+}
+
+// vendors begin the names of settings that brokers other than Apache's have.
+var vendors = []string{"confluent.", "redpanda.", "strimzi."}
+
 func (c *checker) kafka(path string, k *ChannelKafka) {
 	if k.Partitions < 0 {
 		c.add(path+".partitions", "it cannot be negative")
 	}
 	if k.Retention < 0 {
 		c.add(path+".retention", "it cannot be negative")
+	}
+	for _, name := range slices.Sorted(maps.Keys(k.Config)) {
+		names, at := native.Kafka(), path+".config."+name
+		switch {
+		case name == "retention.ms":
+			c.add(at, "this setting has a key of its own: write retention")
+		case !slices.Contains(names, name) &&
+			!slices.ContainsFunc(vendors, func(v string) bool { return strings.HasPrefix(name, v) }):
+			c.add(at, "topics have no such setting%s", suggestion(name, names))
+		}
 	}
 	for key, one := range map[string]struct {
 		is    string

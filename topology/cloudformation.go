@@ -39,6 +39,7 @@ func CloudFormation(b godwit.Backend, s *Spec) ([]byte, error) {
 	resources := object{}
 	for _, r := range wanted {
 		kind, name, properties := cloudFormationOf(r.Resource), id(r.Resource, r.Name), object{}
+		logging := object{}
 		for _, key := range slices.Sorted(maps.Keys(r.Attributes)) {
 			a, err := attributeOf(&r, key)
 			if err != nil {
@@ -48,11 +49,20 @@ func CloudFormation(b godwit.Backend, s *Spec) ([]byte, error) {
 			if err != nil {
 				return nil, err
 			}
-			if value = referring(value); key == "Policy" {
+			value = referring(value)
+			setting, logged := strings.CutPrefix(key, "SQS") // SQSFailureFeedbackRoleArn and others
+			switch {
+			case key == "Policy":
 				resources[name+"Policy"] = policyResource(r.Resource, name, value)
-				continue
+			case logged:
+				logging[setting] = value
+			default:
+				properties[key] = value
 			}
-			properties[key] = value
+		}
+		if len(logging) > 0 {
+			logging["Protocol"] = "sqs"
+			properties["DeliveryStatusLogging"] = []any{logging}
 		}
 		one := object{"Type": kind, "Properties": properties}
 		switch r.Resource {

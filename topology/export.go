@@ -41,7 +41,7 @@ func indented(v any) ([]byte, error) {
 // attribute is how Terraform calls an attribute of SQS or SNS, and the type that its value has. CloudFormation has the
 // name of the service.
 type attribute struct {
-	terraform string
+	terraform string // "": the provider has no argument for it
 	kind      attributeKind
 }
 
@@ -79,6 +79,12 @@ func attributeOf(r *driver.WantedResource, name string) (attribute, error) {
 			"FifoTopic": {"fifo_topic", asBool}, "KmsMasterKeyId": {"kms_master_key_id", asText},
 			"ContentBasedDeduplication": {"content_based_deduplication", asBool},
 			"FifoThroughputScope":       {"fifo_throughput_scope", asText}, "Policy": {"policy", asDocument},
+			"ArchivePolicy": {"archive_policy", asDocument}, "DisplayName": {"display_name", asText},
+			"MaximumMessageSize": {"", asNumber}, "SignatureVersion": {"signature_version", asText},
+			"TracingConfig":                {"tracing_config", asText},
+			"SQSFailureFeedbackRoleArn":    {"sqs_failure_feedback_role_arn", asText},
+			"SQSSuccessFeedbackRoleArn":    {"sqs_success_feedback_role_arn", asText},
+			"SQSSuccessFeedbackSampleRate": {"sqs_success_feedback_sample_rate", asText},
 		}
 	case "subscription":
 		all = map[string]attribute{
@@ -96,6 +102,10 @@ func attributeOf(r *driver.WantedResource, name string) (attribute, error) {
 			"DeduplicationScope":     {"deduplication_scope", asText},
 			"FifoThroughputLimit":    {"fifo_throughput_limit", asText},
 			"RedrivePolicy":          {"redrive_policy", asDocument}, "Policy": {"policy", asDocument},
+			"KmsDataKeyReusePeriodSeconds":  {"kms_data_key_reuse_period_seconds", asNumber},
+			"MaximumMessageSize":            {"max_message_size", asNumber},
+			"ReceiveMessageWaitTimeSeconds": {"receive_wait_time_seconds", asNumber},
+			"RedriveAllowPolicy":            {"redrive_allow_policy", asDocument},
 		}
 	}
 	a, known := all[name]

@@ -166,6 +166,23 @@ func TestTerraformTexts(t *testing.T) {
 	})
 }
 
+// A topic's size of messages has no argument in Terraform's provider, and is a property of CloudFormation's.
+func TestAttributesOfOneExport(t *testing.T) {
+	inWorld(t, func(w *world) {
+		s := &topology.Spec{Exchanges: map[string]topology.Exchange{
+			"wishes": {Attributes: map[string]string{"MaximumMessageSize": "1048576"}},
+		}}
+		if _, err := topology.Terraform(w.b, s, nil); err == nil ||
+			!strings.Contains(err.Error(), "cannot set MaximumMessageSize of topic prod---wishes") {
+			t.Errorf("Terraform: %v", err)
+		}
+		if text, err := topology.CloudFormation(w.b, s); err != nil ||
+			!strings.Contains(string(text), `"MaximumMessageSize": 1048576`) {
+			t.Errorf("CloudFormation: %v\n%s", err, text)
+		}
+	})
+}
+
 // Only resources of SNS and SQS can be exported.
 func TestExportsOfOtherBackends(t *testing.T) {
 	b, err := memdriver.Open(nil)

@@ -40,7 +40,8 @@ func Import(ctx context.Context, b godwit.Backend, name, namespace string) (*Spe
 	for i := range specs {
 		one := &specs[i]
 		if one.Channel.Queue == "" {
-			e := Exchange{Ordered: one.Channel.Ordered, HighThroughput: one.HighThroughput, KMSKey: one.Encryption}
+			e := Exchange{Ordered: one.Channel.Ordered, HighThroughput: one.HighThroughput, KMSKey: one.Encryption,
+				Attributes: one.Native}
 			e.Owner, e.Tags = ownOwner(s, one), furtherTags(one.Tags)
 			s.Exchanges[one.Channel.Exchange] = e
 			continue
@@ -79,7 +80,7 @@ func imported(s *Spec, one *driver.ChannelSpec) Channel {
 		DeadLetterRetention: one.DeadRetention, Lease: one.Lease, NoDeadLetters: one.NoDeadLetters,
 		Filter: Filter{Exact: one.Filter.Exact, Prefix: one.Filter.Prefix, Exclude: one.Filter.Exclude},
 		KMSKey: one.Encryption, Owner: ownOwner(s, one), Critical: one.Tags["critical"] == "true",
-		Keep: one.Tags["keep"], Tags: furtherTags(one.Tags),
+		Keep: one.Tags["keep"], Tags: furtherTags(one.Tags), Attributes: one.Native,
 	}
 	if one.NoDeadLetters {
 		c.DeadLetterRetention = 0

@@ -216,6 +216,10 @@ func random(r *rand.Rand) *topology.Spec {
 	for i := range 1 + r.IntN(2) {
 		s.Exchanges[fmt.Sprintf("e%d", i)] = topology.Exchange{
 			Ordered: r.IntN(2) == 0, KMSKey: []string{"", "alias/a"}[r.IntN(2)],
+			Attributes: []map[string]string{
+				nil, {"TracingConfig": "Active"}, {"DisplayName": "Shop: #1", "SignatureVersion": "2"},
+				{"SQSFailureFeedbackRoleArn": "arn:aws:iam::000000000000:role/log"},
+			}[r.IntN(4)],
 		}
 	}
 	for i := range 1 + r.IntN(4) {
@@ -238,6 +242,13 @@ func random(r *rand.Rand) *topology.Spec {
 			c.Ordered = r.IntN(2) == 0
 		}
 		c.HighThroughput = c.Ordered && r.IntN(2) == 0
+		c.Attributes = []map[string]string{
+			nil, nil, {"ReceiveMessageWaitTimeSeconds": "20"},
+			{"RedriveAllowPolicy": `{"redrivePermission":"denyAll"}`, "MaximumMessageSize": "2048"},
+		}[r.IntN(4)]
+		if c.KMSKey != "" && r.IntN(2) == 0 {
+			c.Attributes = map[string]string{"KmsDataKeyReusePeriodSeconds": "60"}
+		}
 		s.Channels[name] = c
 	}
 	return s
@@ -258,6 +269,10 @@ var alterations = map[string]struct {
 	"alarms": {func(c *topology.Channel) { c.Alarms.Age = time.Hour }, []string{"tag alarm-age"}},
 	"owner":  {func(c *topology.Channel) { c.Owner = "another" }, []string{"tag owner"}},
 	"keep":   {func(c *topology.Channel) { c.Keep = "audit" }, []string{"tag keep"}},
+	"an attribute": {
+		func(c *topology.Channel) { c.Attributes = map[string]string{"MaximumMessageSize": "4096"} },
+		[]string{"MaximumMessageSize"},
+	},
 }
 
 // A random declaration is applied, and its plan is empty. After one thing is changed, the plan names exactly that, and

@@ -200,9 +200,40 @@ func TestMistakes(t *testing.T) {
 		"a prefix alone":     {"payloads: {prefix: big/}", "it has no effect without bucket"},
 		"an own tag":         {"channels: {a: {tags: {owner: me}}}", "write owner"},
 		"Godwit's tag":       {"channels: {a: {tags: {managed-by: me}}}", "Godwit sets this tag itself"},
-		"attempts":           {"channels: {a: {max_attempts: 1001}}", "must be within 1 and 1000"},
-		"an ordering":        {"kafka: {ordering: keys}", `"keys" is none of key, partition, none (perhaps key?)`},
-		"tiers":              {"kafka: {tiers: [1m, 5s]}", "1:21: kafka.tiers.1: it is 5s: tiers are whole seconds"},
+		"an attribute": {
+			"channels:\n  a:\n    attributes: {MaximumMesageSize: '2048'}",
+			"3:18: channels.a.attributes.MaximumMesageSize: there is no such attribute (perhaps MaximumMessageSize?)",
+		},
+		"an own attribute":   {"channels: {a: {attributes: {DelaySeconds: '1'}}}", "write delay"},
+		"Godwit's attribute": {"channels: {a: {attributes: {Policy: '{}'}}}", "Godwit sets this attribute itself"},
+		"an attribute's value": {
+			"channels: {a: {attributes: {ReceiveMessageWaitTimeSeconds: '21'}}}",
+			`it is "21" and must be a number within 0 and 20`,
+		},
+		"an attribute of a key": {
+			"channels: {a: {attributes: {KmsDataKeyReusePeriodSeconds: '60'}}}",
+			"set kms_key as well",
+		},
+		"an attribute of order": {
+			"exchanges: {e: {attributes: {ArchivePolicy: '{}'}}}",
+			"it is for ordered channels: set ordered as well",
+		},
+		"an attribute of a mapped queue": {
+			"channels: {a: {queue: legacy, attributes: {MaximumMessageSize: '2048'}}}",
+			"used and never changed",
+		},
+		"a topic's attribute": {
+			"channels: {a: {attributes: {TracingConfig: Active}}}",
+			"there is no such attribute",
+		},
+		"a setting of Kafka": {
+			"kafka:\n  config: {segment.byts: '1'}",
+			"2:12: kafka.config.segment.byts: topics have no such setting (perhaps segment.bytes?)",
+		},
+		"Kafka's retention": {"kafka: {config: {retention.ms: '1'}}", "write retention"},
+		"attempts":          {"channels: {a: {max_attempts: 1001}}", "must be within 1 and 1000"},
+		"an ordering":       {"kafka: {ordering: keys}", `"keys" is none of key, partition, none (perhaps key?)`},
+		"tiers":             {"kafka: {tiers: [1m, 5s]}", "1:21: kafka.tiers.1: it is 5s: tiers are whole seconds"},
 		"a topic's setting": {
 			"exchanges: {e: {}}\nchannels: {e.a: {kafka: {partitions: 3}}}",
 			"write them at exchange e",

@@ -57,6 +57,8 @@ type Exchange struct {
 	Owner string `yaml:"owner" doc:"Who looks after it, if that is not the owner of the file."`
 	// Tags are further tags. Set them when costs or permissions of the account depend on tags.
 	Tags map[string]string `yaml:"tags" doc:"Further tags."`
+	// Attributes are further attributes of its topic. Set them for what has no key here.
+	Attributes map[string]string `yaml:"attributes" doc:"Further attributes of the topic, by SNS's names."`
 	// Topic is an existing topic to use. Set it for a topic that Godwit must never change.
 	Topic string `yaml:"topic" doc:"The ARN or name of a topic that exists, which is used and never changed."`
 	// Kafka is the settings of its topic. Set it where they differ from those of the file.
@@ -101,6 +103,8 @@ type Channel struct {
 	Keep string `yaml:"keep" doc:"Why a sweep keeps the channel although nothing uses it."`
 	// Tags are further tags. Set them when costs or permissions of the account depend on tags.
 	Tags map[string]string `yaml:"tags" doc:"Further tags."`
+	// Attributes are further attributes of its queue, but not of its dead letters'. Set them for what has no key here.
+	Attributes map[string]string `yaml:"attributes" doc:"Further attributes of the queue, by SQS's names."`
 	// Queue is an existing queue to use. Set it for a queue that Godwit must never change.
 	Queue string `yaml:"queue" doc:"The URL, ARN or name of a queue that exists, which is used and never changed."`
 	// DeadLetters is an existing queue for dead letters. Set it beside Queue.
@@ -235,8 +239,8 @@ func (s *Spec) ownership(c *Channel) godwit.Ownership {
 // resources are the specifications of everything that is declared, in the order of their dependencies: exchanges
 // first, because their queues are subscribed to them.
 func (s *Spec) resources() (all []driver.ChannelSpec, err error) {
-	add := func(one driver.ChannelSpec, oneErr error) {
-		one.Mode, one.Owner = driver.Declare, true
+	add := func(native map[string]string, one driver.ChannelSpec, oneErr error) {
+		one.Mode, one.Owner, one.Native = driver.Declare, true, native
 		if one.Tags == nil {
 			one.Tags = map[string]string{}
 		}
@@ -248,14 +252,16 @@ func (s *Spec) resources() (all []driver.ChannelSpec, err error) {
 		if oneErr != nil {
 			return nil, oneErr
 		}
-		add(o.Spec(name + ".*"))
+		one, oneErr := o.Spec(name + ".*")
+		add(s.Exchanges[name].Attributes, one, oneErr)
 	}
 	for _, name := range s.ChannelNames() {
 		o, oneErr := s.Consumer(name)
 		if oneErr != nil {
 			return nil, oneErr
 		}
-		add(o.Spec(name))
+		one, oneErr := o.Spec(name)
+		add(s.Channels[name].Attributes, one, oneErr)
 	}
 	return all, err
 }

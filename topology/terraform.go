@@ -1,6 +1,7 @@
 package topology
 
 import (
+	"fmt"
 	"maps"
 	"regexp"
 	"slices"
@@ -53,6 +54,10 @@ func Terraform(b godwit.Backend, s *Spec, existing []driver.ChannelInfo) ([]byte
 			a, err := attributeOf(&r, key)
 			if err != nil {
 				return nil, err
+			}
+			if a.terraform == "" {
+				return nil, fmt.Errorf("topology: the provider hashicorp/aws cannot set %s of %s %s: remove the attribute, and "+
+					"set it otherwise, or use another export", key, r.Resource, r.Name)
 			}
 			if a.kind == asDocument {
 				a.kind = asText

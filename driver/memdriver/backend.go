@@ -152,6 +152,8 @@ func possible(s *driver.ChannelSpec) error {
 	case s.Retention != 0, s.DeadRetention != 0:
 		return permanent("channel %s: memory keeps a message until it is settled: leave Retention %v and "+
 			"DeadRetention %v out", c, s.Retention, s.DeadRetention)
+	case len(s.Native) > 0:
+		return permanent("channel %s: memory has no attributes of a service: leave Native %v out", c, s.Native)
 	case !s.Filter.IsZero() && (c.Exchange == "" || c.DeadLetter):
 		return permanent("channel %s: it can have no filter: filters select what a queue gets of an exchange", c)
 	}

@@ -400,6 +400,7 @@ func TestEnsureSaysWhatIsWrong(t *testing.T) {
 			"HighThroughput false instead of HighThroughput true": {Mode: verify, HighThroughput: true},
 			"has no dead letters: provision it again":             {Mode: verify},
 			`leave Encryption "k" out`:                            {Encryption: "k"},
+			`leave Native map[a:b] out`:                           {Native: map[string]string{"a": "b"}},
 			"leave Retention 1h0m0s and DeadRetention 0s out":     {Retention: time.Hour},
 			"filters select what a queue gets of an exchange":     {Filter: driver.Filter{Exact: []string{"A"}}},
 			"it exists with Ordered false":                        {Channel: ordered},

@@ -126,14 +126,15 @@ var plan = []room{
 	{
 		path: "snssqs/internal/estate",
 		ours: []string{
-			"driver", "internal/backoff", "internal/claim", "internal/nearname", "internal/part",
+			"driver", "internal/backoff", "internal/claim", "internal/native", "internal/nearname", "internal/part",
 			"snssqs/internal/client", "snssqs/internal/trust", "snssqs/internal/wire",
 		},
 		others: []string{awsSDK},
 	},
 	{
-		path: "snssqs/internal/operate",
-		ours: []string{"driver", "internal/backoff", "snssqs/internal/..."}, others: []string{awsSDK},
+		path:   "snssqs/internal/operate",
+		ours:   []string{"driver", "internal/backoff", "internal/native", "snssqs/internal/..."},
+		others: []string{awsSDK},
 	},
 	{path: "snssqs/internal/trust", ours: []string{"driver"}, others: []string{awsSDK}},
 	{
@@ -161,7 +162,10 @@ var plan = []room{
 			"github.com/prometheus/client_golang/prometheus",
 		},
 	},
-	{path: "topology", ours: []string{".", "driver", "internal/nearname", "internal/part"}, others: []string{yamlV3}},
+	{
+		path: "topology", ours: []string{".", "driver", "internal/native", "internal/nearname", "internal/part"},
+		others: []string{yamlV3},
+	},
 	{path: "telemetry/emf", others: []string{otel + "/attribute", otel + "/sdk/metric"}},
 
 	{path: "console", ours: []string{"console/internal/...", "driver", "ops", "ops/describe"}},
@@ -189,6 +193,7 @@ var plan = []room{
 	{path: "internal/permissions"},
 	{path: "internal/processes", tests: true},
 	{path: "internal/processes/worker", ours: []string{".", "snssqs"}},
+	{path: "internal/native"},
 	{path: "internal/nearname"},
 	{path: "internal/shape"},
 	{path: "internal/wholefile"},

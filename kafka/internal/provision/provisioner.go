@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -83,6 +84,10 @@ func possible(s driver.ChannelSpec) error {
 	case s.Encryption != "":
 		return failure.Permanent("channel %s: a topic has no encryption key of its own (Encryption %q): leave it "+
 			"out, and encrypt the brokers' disks or the bodies", s.Channel, s.Encryption)
+	case len(s.Native) > 0:
+		return failure.Permanent("channel %s: a topic of Kafka has no attributes of SQS and SNS (%s): leave them out, and "+
+			"set what the topic needs in kafka.ChannelOptions.TopicConfig", s.Channel,
+			strings.Join(slices.Sorted(maps.Keys(s.Native)), ", "))
 	}
 	return nil
 }

@@ -81,6 +81,10 @@ func riskOf(name, is, wanted string) string {
 		if a, b := wire.Number(is), wire.Number(wanted); b < a {
 			return fmt.Sprintf("messages that are older than %s seconds are deleted", wanted)
 		}
+	case string(types.QueueAttributeNameMaximumMessageSize):
+		if a, b := wire.Number(is), wire.Number(wanted); b < a {
+			return fmt.Sprintf("messages of more than %s bytes are refused", wanted)
+		}
 	case string(types.QueueAttributeNameKmsMasterKeyId):
 		return "what waits stays encrypted with its key: consumers need both keys, producers and SNS " +
 			"permission for the new one"

@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/internal/native"
 	"github.com/godwitmq/godwit/snssqs/internal/wire"
 )
 
@@ -49,6 +50,9 @@ func attributes(s driver.ChannelSpec) map[string]string {
 	out := make(map[string]string, len(a))
 	for name, value := range a {
 		out[string(name)] = value
+	}
+	if !s.Channel.DeadLetter {
+		maps.Copy(out, s.Native)
 	}
 	return out
 }
@@ -98,6 +102,9 @@ func topicAttributes(s driver.ChannelSpec) map[string]string {
 		if s.HighThroughput {
 			wanted["FifoThroughputScope"] = "MessageGroup"
 		}
+	}
+	if s.Channel.Queue == "" { // otherwise it is the specification of a queue, whose topic is created with it
+		maps.Copy(wanted, s.Native)
 	}
 	return wanted
 }
@@ -161,6 +168,9 @@ func sameAttribute(name, is, wanted string) bool {
 		b, errb := strconv.Atoi(wanted)
 		return erra == nil && errb == nil && a >= b
 	}
+	if a, known := native.Queue()[name]; known {
+		return a.Same(is, wanted)
+	}
 	return strings.EqualFold(is, wanted)
 }
 
@@ -192,6 +202,9 @@ func sameTopicAttribute(name, is, wanted string) bool {
 		return sameJSON(is, wanted)
 	case name == "FifoThroughputScope" && is == "":
 		return wanted == "Topic" // SNS's default
+	}
+	if a, known := native.Topic()[name]; known {
+		return a.Same(is, wanted)
 	}
 	return is == wanted
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/internal/native"
 	"github.com/godwitmq/godwit/snssqs/internal/client"
 	"github.com/godwitmq/godwit/snssqs/internal/estate"
 	"github.com/godwitmq/godwit/snssqs/internal/wire"
@@ -35,6 +36,7 @@ func readTopicSpec(ctx context.Context, e *estate.Estate, s *driver.ChannelSpec)
 	}
 	s.Encryption = t.Attributes["KmsMasterKeyId"]
 	s.HighThroughput = t.Attributes["FifoThroughputScope"] == "MessageGroup"
+	s.Native = native.Set(native.Topic(), t.Attributes)
 	tags, err := e.Topics.TagsOf(ctx, t)
 	s.Tags = estate.UsersTags(tags)
 	return client.Ignore(err, driver.Denied)
@@ -51,6 +53,7 @@ func readQueueSpec(ctx context.Context, e *estate.Estate, s *driver.ChannelSpec)
 	s.Encryption = q.Attributes[string(types.QueueAttributeNameKmsMasterKeyId)]
 	s.HighThroughput = q.Attributes[string(types.QueueAttributeNameFifoThroughputLimit)] == "perMessageGroupId"
 	s.MaxReceives = q.MaxReceives()
+	s.Native = native.Set(native.Queue(), q.Attributes)
 	tags, err := e.Queues.TagsOf(ctx, q)
 	if err != nil {
 		return err
