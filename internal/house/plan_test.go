@@ -126,14 +126,17 @@ var plan = []room{
 	{
 		path: "snssqs/internal/estate",
 		ours: []string{
-			"driver", "internal/backoff", "internal/claim", "internal/native", "internal/nearname", "internal/part",
-			"snssqs/internal/client", "snssqs/internal/trust", "snssqs/internal/wire",
+			"driver", "internal/backoff", "internal/claim", "internal/filterpolicy", "internal/native",
+			"internal/nearname", "internal/part", "snssqs/internal/client", "snssqs/internal/trust",
+			"snssqs/internal/wire",
 		},
 		others: []string{awsSDK},
 	},
 	{
-		path:   "snssqs/internal/operate",
-		ours:   []string{"driver", "internal/backoff", "internal/native", "snssqs/internal/..."},
+		path: "snssqs/internal/operate",
+		ours: []string{
+			"driver", "internal/backoff", "internal/filterpolicy", "internal/native", "snssqs/internal/...",
+		},
 		others: []string{awsSDK},
 	},
 	{path: "snssqs/internal/trust", ours: []string{"driver"}, others: []string{awsSDK}},
@@ -193,6 +196,7 @@ var plan = []room{
 	{path: "internal/permissions"},
 	{path: "internal/processes", tests: true},
 	{path: "internal/processes/worker", ours: []string{".", "snssqs"}},
+	{path: "internal/filterpolicy", ours: []string{"driver"}},
 	{path: "internal/native"},
 	{path: "internal/nearname"},
 	{path: "internal/shape"},

@@ -9,8 +9,8 @@ import (
 
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/internal/backoff"
+	"github.com/godwitmq/godwit/internal/filterpolicy"
 	"github.com/godwitmq/godwit/snssqs/internal/client"
-	"github.com/godwitmq/godwit/snssqs/internal/wire"
 )
 
 // subscribersTimeout is how long the producers of a recreated exchange wait for the queues that were subscribed to it.
@@ -316,7 +316,7 @@ func (p *Provisioner) subscribeAll(ctx context.Context, t *Topic, ch driver.Chan
 			return err
 		}
 		redrive, _ := q.redrive()
-		wanted, err := subscriptionAttributes(wire.Everything, redrive.DeadLetterTargetArn)
+		wanted, err := subscriptionAttributes(filterpolicy.Everything, redrive.DeadLetterTargetArn)
 		if err == nil {
 			err = p.Topics.Subscribe(ctx, t, q.ARN(), wanted)
 		}

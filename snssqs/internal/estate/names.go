@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/internal/filterpolicy"
 	"github.com/godwitmq/godwit/internal/nearname"
 	"github.com/godwitmq/godwit/internal/part"
 	"github.com/godwitmq/godwit/snssqs/internal/client"
@@ -52,7 +53,7 @@ func (n *Names) Legal(s driver.ChannelSpec) error {
 	if err := wire.Filterable(s.Channel, s.Filter); err != nil {
 		return err
 	}
-	if _, err := wire.FilterPolicy(s.Filter, n.Form(s.Channel).Routing); err != nil {
+	if _, err := filterpolicy.Of(s.Filter, n.Form(s.Channel).Routing); err != nil {
 		return fmt.Errorf("channel %s: %w", s.Channel, err)
 	}
 	if _, foreign := n.Mapping(s.Channel); foreign {

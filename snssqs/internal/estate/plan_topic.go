@@ -7,8 +7,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/internal/filterpolicy"
 	"github.com/godwitmq/godwit/snssqs/internal/client"
-	"github.com/godwitmq/godwit/snssqs/internal/wire"
 )
 
 // plannedTopic is a topic with its subscriptions.
@@ -128,7 +128,7 @@ func (p Planner) subscription(ctx context.Context, s driver.ChannelSpec, t *plan
 		return nil, err
 	}
 	if wanted["FilterPolicy"] == "" {
-		wanted["FilterPolicy"] = wire.Everything
+		wanted["FilterPolicy"] = filterpolicy.Everything
 	}
 	is, err := p.Topics.SubscriptionAttributes(ctx, t.Topic, arn)
 	if err != nil {

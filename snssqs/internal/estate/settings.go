@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/internal/filterpolicy"
 	"github.com/godwitmq/godwit/internal/native"
 	"github.com/godwitmq/godwit/snssqs/internal/wire"
 )
@@ -121,7 +122,7 @@ func topicSettings(s driver.ChannelSpec, t *Topic) (map[string]string, error) {
 
 // subscription returns the attributes that the subscription of a channel's queue should have.
 func (n *Names) subscription(s driver.ChannelSpec, deadARN string) (map[string]string, error) {
-	filter, err := wire.FilterPolicy(s.Filter, n.Form(s.Channel).Routing)
+	filter, err := filterpolicy.Of(s.Filter, n.Form(s.Channel).Routing)
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +131,7 @@ func (n *Names) subscription(s driver.ChannelSpec, deadARN string) (map[string]s
 
 func subscriptionAttributes(filter, deadARN string) (map[string]string, error) {
 	wanted := map[string]string{"RawMessageDelivery": "true"}
-	if filter != wire.Everything {
+	if filter != filterpolicy.Everything {
 		wanted["FilterPolicy"] = filter
 	}
 	if deadARN != "" {
@@ -211,7 +212,7 @@ func sameTopicAttribute(name, is, wanted string) bool {
 
 // sameSetting compares two values of a subscription attribute as SNS understands them.
 func sameSetting(is, wanted string) bool {
-	return is == wanted || sameJSON(is, wanted) || is == "" && wanted == wire.Everything
+	return is == wanted || sameJSON(is, wanted) || is == "" && wanted == filterpolicy.Everything
 }
 
 // Wanted is driver.Operations.Wanted.

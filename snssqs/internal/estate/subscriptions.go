@@ -12,8 +12,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sns/types"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/internal/filterpolicy"
 	"github.com/godwitmq/godwit/snssqs/internal/client"
-	"github.com/godwitmq/godwit/snssqs/internal/wire"
 )
 
 // Subscriptions are those of a topic, page by page.
@@ -102,7 +102,8 @@ func (ts *Topics) Subscribe(ctx context.Context, t *Topic, queueARN string, want
 		return nil
 	}
 	// Subscribing without a filter also succeeds if the existing subscription has one.
-	return ts.alter(ctx, t, aws.ToString(out.SubscriptionArn), map[string]string{"FilterPolicy": wire.Everything})
+	all := map[string]string{"FilterPolicy": filterpolicy.Everything}
+	return ts.alter(ctx, t, aws.ToString(out.SubscriptionArn), all)
 }
 
 // resubscribe changes those attributes of an existing subscription that differ.
@@ -112,7 +113,7 @@ func (ts *Topics) resubscribe(ctx context.Context, t *Topic, queueARN string, wa
 		return err
 	}
 	if wanted["FilterPolicy"] == "" {
-		wanted["FilterPolicy"] = wire.Everything
+		wanted["FilterPolicy"] = filterpolicy.Everything
 	}
 	return ts.alter(ctx, t, arn, wanted)
 }

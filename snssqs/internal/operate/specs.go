@@ -7,6 +7,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/internal/filterpolicy"
 	"github.com/godwitmq/godwit/internal/native"
 	"github.com/godwitmq/godwit/snssqs/internal/client"
 	"github.com/godwitmq/godwit/snssqs/internal/estate"
@@ -80,7 +81,7 @@ func readFilter(ctx context.Context, e *estate.Estate, s *driver.ChannelSpec, q 
 	if err != nil {
 		return err
 	}
-	s.Filter = wire.ParseFilterPolicy(attributes["FilterPolicy"], e.Form(s.Channel).Routing)
+	s.Filter = filterpolicy.Parse(attributes["FilterPolicy"], e.Form(s.Channel).Routing)
 	return nil
 }
 
