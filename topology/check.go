@@ -17,6 +17,7 @@ const (
 	maxDelay      = 15 * time.Minute
 	minRetention  = time.Minute
 	maxRetention  = 14 * day
+	shortestLease = 3 * time.Second
 	maxTags       = 50 - 12 // SQS allows 50, and Godwit sets up to 12
 	maxTagValue   = 256
 	maxValues     = 150 // of a filter policy
@@ -235,7 +236,7 @@ func (c *checker) times(path string, ch *Channel) {
 	within("delay", ch.Delay, 0, maxDelay)
 	within("retention", ch.Retention, minRetention, maxRetention)
 	within("dead_letter_retention", ch.DeadLetterRetention, minRetention, maxRetention)
-	within("lease", ch.Lease, 3*time.Second, 12*time.Hour)
+	within("lease", ch.Lease, shortestLease, 12*time.Hour)
 	within("processing_timeout", ch.ProcessingTimeout, time.Second, 30*time.Minute)
 	within("delay_tolerance", ch.DelayTolerance, time.Second, 24*time.Hour)
 	if n := ch.MaxAttempts; n < 0 || n > 1000 {

@@ -4,8 +4,8 @@
 // with its line and column before anything is called. [Plan] returns the [Changes], each of them a [Step], from what
 // exists to what is declared. [Apply] makes them, and can be repeated after a failure. [Adopt] marks what programs have
 // made as declared. [Destroy] deletes what is declared. [Resources] lists a namespace with owners and costs.
-// [Import] declares what exists, and [Format] writes a declaration. The exports are [Mermaid], [Markdown], [Terraform],
-// [CloudFormation] and [Policies].
+// [Import] declares what exists, [ImportTerraform] what a state of Terraform has, and [Format] writes a declaration.
+// The exports are [Mermaid], [Markdown], [Terraform], [CloudFormation] and [Policies].
 //
 // Resources that a topology has declared have the tag topology. A consumer in mode ProvisionAuto compares them with its
 // options, logs once what differs, and leaves them as they are. So a program and a file that disagree do not change a

@@ -72,10 +72,18 @@ func (a attribute) value(text string) (any, error) {
 // attributeOf returns an attribute of a resource. One that the exports do not know is an error, because it would be
 // lost.
 func attributeOf(r *driver.WantedResource, name string) (attribute, error) {
-	var all map[string]attribute
-	switch r.Resource {
+	a, known := attributesOf(r.Resource)[name]
+	if !known {
+		return a, fmt.Errorf("topology: the export does not know the attribute %s of %s %s", name, r.Resource, r.Name)
+	}
+	return a, nil
+}
+
+// attributesOf returns the attributes of a kind of resources, by the service's names.
+func attributesOf(resource string) map[string]attribute {
+	switch resource {
 	case "topic":
-		all = map[string]attribute{
+		return map[string]attribute{
 			"FifoTopic": {"fifo_topic", asBool}, "KmsMasterKeyId": {"kms_master_key_id", asText},
 			"ContentBasedDeduplication": {"content_based_deduplication", asBool},
 			"FifoThroughputScope":       {"fifo_throughput_scope", asText}, "Policy": {"policy", asDocument},
@@ -87,13 +95,13 @@ func attributeOf(r *driver.WantedResource, name string) (attribute, error) {
 			"SQSSuccessFeedbackSampleRate": {"sqs_success_feedback_sample_rate", asText},
 		}
 	case "subscription":
-		all = map[string]attribute{
+		return map[string]attribute{
 			"TopicArn": {"topic_arn", asText}, "Endpoint": {"endpoint", asText},
 			"RawMessageDelivery": {"raw_message_delivery", asBool}, "FilterPolicy": {"filter_policy", asDocument},
 			"RedrivePolicy": {"redrive_policy", asDocument},
 		}
 	default:
-		all = map[string]attribute{
+		return map[string]attribute{
 			"FifoQueue": {"fifo_queue", asBool}, "DelaySeconds": {"delay_seconds", asNumber},
 			"MessageRetentionPeriod": {"message_retention_seconds", asNumber},
 			"VisibilityTimeout":      {"visibility_timeout_seconds", asNumber},
@@ -108,11 +116,6 @@ func attributeOf(r *driver.WantedResource, name string) (attribute, error) {
 			"RedriveAllowPolicy":            {"redrive_allow_policy", asDocument},
 		}
 	}
-	a, known := all[name]
-	if !known {
-		return a, fmt.Errorf("topology: the export does not know the attribute %s of %s %s", name, r.Resource, r.Name)
-	}
-	return a, nil
 }
 
 // queueURL is the URL of a queue of AWS by its ARN; "": the ARN is of something else.

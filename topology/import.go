@@ -35,20 +35,26 @@ func Import(ctx context.Context, b godwit.Backend, name, namespace string) (*Spe
 	if err != nil {
 		return nil, fmt.Errorf("topology: import: %w", err)
 	}
+	s := declared(name, namespace, specs)
+	return s, s.Check()
+}
+
+// declared is the declaration of what specifications say.
+func declared(name, namespace string, specs []driver.ChannelSpec) *Spec {
 	s := &Spec{Name: name, Namespace: namespace, Exchanges: map[string]Exchange{}, Channels: map[string]Channel{}}
 	s.Owner, s.Environment = shared(specs, "owner"), shared(specs, "environment")
 	for i := range specs {
 		one := &specs[i]
-		if one.Channel.Queue == "" {
-			e := Exchange{Ordered: one.Channel.Ordered, HighThroughput: one.HighThroughput, KMSKey: one.Encryption,
-				Attributes: one.Native}
-			e.Owner, e.Tags = ownOwner(s, one), furtherTags(one.Tags)
-			s.Exchanges[one.Channel.Exchange] = e
+		if one.Channel.Queue != "" {
+			s.Channels[one.Channel.String()] = imported(s, one)
 			continue
 		}
-		s.Channels[one.Channel.String()] = imported(s, one)
+		s.Exchanges[one.Channel.Exchange] = Exchange{
+			Ordered: one.Channel.Ordered, HighThroughput: one.HighThroughput, KMSKey: one.Encryption,
+			Owner: ownOwner(s, one), Tags: furtherTags(one.Tags), Attributes: one.Native,
+		}
 	}
-	return s, s.Check()
+	return s
 }
 
 // shared is the value of a tag that all resources have; "": they do not.

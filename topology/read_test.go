@@ -40,15 +40,20 @@ func golden(t *testing.T, file, got string) {
 // shop is the declaration of testdata.
 func shop(t *testing.T) *topology.Spec {
 	t.Helper()
-	text, err := os.ReadFile("testdata/shop.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := topology.Read("godwit.yaml", text)
+	s, err := topology.Read("godwit.yaml", readFile(t, "testdata/shop.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return s
+}
+
+func readFile(t *testing.T, name string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
 }
 
 // The file says the options of consumers and producers, with the defaults.

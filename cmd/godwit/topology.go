@@ -205,15 +205,21 @@ func (o *topologyExportOptions) run(cmd *cobra.Command, f *declared.File) error 
 
 func newTopologyImport() *cobra.Command {
 	var backend backendFlags
-	var name string
+	var name, terraform string
 	cmd := &cobra.Command{
 		Use:   "import",
 		Short: "Write a file that declares what exists",
 		Long: "Write a file that declares the channels of a namespace as they are. Nothing is changed. Add what is the\n" +
-			"programs' own, such as processing_timeout, and then mark the channels as declared with godwit topology adopt.",
-		Example: "  godwit topology import --namespace prod --name shop > godwit.yaml",
-		Args:    noArgs,
+			"programs' own, such as processing_timeout, and then mark the channels as declared with godwit topology adopt.\n" +
+			"With --terraform, the channels come from a state of Terraform or OpenTofu, and nothing is called. Its queues and\n" +
+			"topics that Godwit has not made are declared as existing ones, which are used and never changed.",
+		Example: "  godwit topology import --namespace prod --name shop > godwit.yaml\n" +
+			"  terraform state pull | godwit topology import --terraform - --name shop > godwit.yaml",
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if terraform != "" {
+				return importTerraform(cmd, terraform, name, backend.namespace)
+			}
 			return backend.use(cmd, func(ctx context.Context, b driver.Backend) error {
 				s, err := topology.Import(ctx, b, name, backend.namespace)
 				if err != nil {
@@ -226,7 +232,28 @@ func newTopologyImport() *cobra.Command {
 	}
 	backend.add(cmd)
 	cmd.Flags().StringVar(&name, "name", "", "the `name` of the new topology")
+	cmd.Flags().StringVar(&terraform, "terraform", "", "a `file` with a state of Terraform, or what terraform show -json "+
+		"prints; -: standard input")
 	return cmd
+}
+
+// importTerraform writes the declaration of a state.
+func importTerraform(cmd *cobra.Command, file, name, namespace string) error {
+	text, err := []byte(nil), error(nil)
+	if file == "-" {
+		text, err = io.ReadAll(cmd.InOrStdin())
+	} else {
+		text, err = os.ReadFile(file)
+	}
+	if err != nil {
+		return usage(cmd, fmt.Errorf("--terraform: %w", err))
+	}
+	s, err := topology.ImportTerraform(text, name, namespace)
+	if err != nil {
+		return err
+	}
+	_, err = cmd.OutOrStdout().Write(topology.Format(s))
+	return err
 }
 
 // topologyFileOptions are the flags of the commands that change what a file declares.

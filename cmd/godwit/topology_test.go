@@ -78,6 +78,9 @@ func TestTopology(t *testing.T) {
 	}
 	call(exitDone, "arn:aws:sns:us-east-1:000000000000:prod---wishes", "topology", "export", file, "--as", "terraform",
 		"--imports")
+	call(exitDone, "queue: arn:aws:sqs:us-east-1:000000000000:legacy_jobs", "topology", "import", "--namespace", "prod",
+		"--terraform", filepath.Join("..", "..", "topology", "testdata", "shop.tfstate"))
+	call(exitUsage, "--terraform", "topology", "import", "--terraform", filepath.Join(t.TempDir(), "none"))
 	call(exitUsage, "use mermaid", "topology", "export", file, "--as", "xml")
 	call(exitUsage, "is for --as terraform", "topology", "export", file, "--as", "mermaid", "--imports")
 	call(exitDone, "0 resources would be marked", "topology", "adopt", file)

@@ -166,7 +166,10 @@ var plan = []room{
 		},
 	},
 	{
-		path: "topology", ours: []string{".", "driver", "internal/native", "internal/nearname", "internal/part"},
+		path: "topology",
+		ours: []string{
+			".", "driver", "internal/filterpolicy", "internal/native", "internal/nearname", "internal/part",
+		},
 		others: []string{yamlV3},
 	},
 	{path: "telemetry/emf", others: []string{otel + "/attribute", otel + "/sdk/metric"}},
