@@ -99,6 +99,10 @@ figures: ## how large types, folders and steps are: lowers their ceilings, write
 interop: ## foreign judges: real clients on localaws, other servers under snssqs
 	@.ci/interop
 
+.PHONY: exports
+exports: ## the exports of declared channels, judged by the tools that read them
+	@.ci/exports
+
 .PHONY: dashboards
 dashboards: ## the queries of the Grafana dashboard and the alert rules, on a real Prometheus
 	@.ci/dashboards

@@ -23,8 +23,10 @@ func cloudFormationOf(resource string) string {
 }
 
 // CloudFormation returns the declared channels as a template in JSON, with an alarm for each threshold and for dead
-// letters. Resources are kept when the stack is deleted, because they have messages. The backend is snssqs; it makes no
-// request.
+// letters, and with the functions of godwit-lambda and their schedules: alerts, and for the Owner of the declaration
+// the sweep. The parameters of the template say whom alarms tell, and where the code of the functions is; without them
+// there are no functions. Queues and topics are kept when the stack is deleted, because they have messages. The backend
+// is snssqs; it makes no request.
 func CloudFormation(b godwit.Backend, s *Spec) ([]byte, error) {
 	id := func(resource, name string) string { return logicalID(s, resource, name) }
 	wanted, err := s.wanted(b, func(resource, name string) string {
@@ -82,10 +84,12 @@ func CloudFormation(b godwit.Backend, s *Spec) ([]byte, error) {
 		}
 		resources[name] = one
 	}
+	addRuns(s, resources)
 	return indented(object{
 		"AWSTemplateFormatVersion": "2010-09-09",
 		"Description":              "Channels of Godwit, topology " + s.name(),
-		"Resources":                resources,
+		"Parameters":               parameters(), "Conditions": conditions(), "Rules": rules(),
+		"Resources": resources,
 	})
 }
 
@@ -136,26 +140,35 @@ var reference = regexp.MustCompile(`^\$\{(\w+)(\.Arn)?\}$`)
 
 // referring replaces the addresses in a value with references to resources of the template.
 func referring(value any) any {
+	return replacing(value, func(text string) any {
+		switch m := reference.FindStringSubmatch(text); {
+		case m == nil:
+			return text
+		case m[2] == "":
+			return object{"Ref": m[1]}
+		default:
+			return object{"Fn::GetAtt": []any{m[1], "Arn"}}
+		}
+	})
+}
+
+// replacing replaces the texts in a value.
+func replacing(value any, f func(text string) any) any {
 	switch v := value.(type) {
 	case map[string]any:
 		out := object{}
 		for key, one := range v {
-			out[key] = referring(one)
+			out[key] = replacing(one, f)
 		}
 		return out
 	case []any:
 		out := make([]any, len(v))
 		for i := range v {
-			out[i] = referring(v[i])
+			out[i] = replacing(v[i], f)
 		}
 		return out
 	case string:
-		if m := reference.FindStringSubmatch(v); m != nil {
-			if m[2] == "" {
-				return object{"Ref": m[1]}
-			}
-			return object{"Fn::GetAtt": []any{m[1], "Arn"}}
-		}
+		return f(v)
 	}
 	return value
 }
@@ -167,6 +180,7 @@ func addAlarms(s *Spec, resources object, channel, queue string, dead bool) {
 			"Namespace": "AWS/SQS", "MetricName": metric, "Statistic": statistic,
 			"Period": 300, "EvaluationPeriods": 1,
 			"ComparisonOperator": "GreaterThanThreshold", "Threshold": above, "TreatMissingData": "notBreaching",
+			"AlarmActions":     told(s.Channels[channel].Critical),
 			"AlarmDescription": channel + ": " + metric + " of " + ownerOf(s.Channels[channel].Owner, s.Owner),
 			"Dimensions": []any{
 				object{"Name": "QueueName", "Value": object{"Fn::GetAtt": []any{queue, "QueueName"}}},

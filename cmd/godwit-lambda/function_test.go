@@ -124,6 +124,7 @@ func TestAlerts(t *testing.T) {
 		}
 	}
 	stop()
+	w.granted("GodwitAlertsFunction", "cloudwatch:GetMetricData", "cloudwatch:ListMetrics", "s3:ListBucket")
 	told, slack := p.told()
 	want := map[string]int{"orders waiting": 1, "returns@dlq dead-letters": 1, " owner": 1}
 	if fmt.Sprint(told) != fmt.Sprint(want) || slack != 2 || w.Server().Calls()["sns.Publish"] != 2 {
