@@ -5,7 +5,7 @@
 // exists to what is declared. [Apply] makes them, and can be repeated after a failure. [Adopt] marks what programs have
 // made as declared. [Destroy] deletes what is declared. [Resources] lists a namespace with owners and costs.
 // [Import] declares what exists, [ImportTerraform] what a state of Terraform has, and [Format] writes a declaration.
-// The exports are [Mermaid], [Markdown], [Terraform], [CloudFormation] and [Policies].
+// The exports are [Mermaid], [Markdown], [Terraform], [CloudFormation], [Policies], [AsyncAPI] and [ScaledObjects].
 //
 // Resources that a topology has declared have the tag topology. A consumer in mode ProvisionAuto compares them with its
 // options, logs once what differs, and leaves them as they are. So a program and a file that disagree do not change a

@@ -19,6 +19,15 @@ func TestExports(t *testing.T) {
 	s := shop(t)
 	golden(t, "testdata/shop.mmd", topology.Mermaid(s))
 	golden(t, "testdata/shop.md", topology.Markdown(s))
+	text, err := topology.AsyncAPI(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "testdata/shop.asyncapi.json", string(text))
+	if text, err = topology.ScaledObjects(s, nil); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "testdata/shop.scaledobjects.yaml", string(text))
 	inWorld(t, func(w *world) {
 		text, err := topology.Terraform(w.b, s, nil)
 		if err != nil {
@@ -87,6 +96,20 @@ func TestExportsOfSimilarNames(t *testing.T) {
 		if err := json.Unmarshal(text, &config); err != nil || len(config.Resource["aws_sqs_queue"]) != 16 {
 			t.Errorf("%d queues in a configuration, %v", len(config.Resource["aws_sqs_queue"]), err)
 		}
+		objects, err := topology.ScaledObjects(s, &topology.ScaledObjectsOptions{
+			Demand: "https://demand.example/", Most: 3, Target: func(channel string) string { return "all" },
+		})
+		names := map[string]bool{}
+		for line := range strings.Lines(string(objects)) {
+			if name, found := strings.CutPrefix(line, "  name: "); found && !strings.Contains(line, "all") {
+				names[name] = strings.ToLower(name) == name && !strings.Contains(name, "_")
+			}
+		}
+		if err != nil || len(names) != 8 || slices.Contains(slices.Collect(maps.Values(names)), false) ||
+			!strings.Contains(string(objects), "url: https://demand.example/demand?channel=a_b") ||
+			strings.Count(string(objects), "maxReplicaCount: 3") != 8 {
+			t.Errorf("%v: names %v\n%s", err, names, objects)
+		}
 		nodes := map[string]bool{}
 		for line := range strings.Lines(topology.Mermaid(s)) {
 			if node, _, found := strings.Cut(strings.TrimSpace(line), "["); found && !strings.Contains(node, " ") {
@@ -125,6 +148,9 @@ func TestExportsOfRandomDeclarations(t *testing.T) {
 				t.Errorf("seed %d: %v", seed, err)
 			}
 			_, _ = topology.Mermaid(s), topology.Markdown(s)
+			if _, err := topology.AsyncAPI(s); err != nil {
+				t.Errorf("seed %d: %v", seed, err)
+			}
 		}
 	})
 }

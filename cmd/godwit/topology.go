@@ -134,7 +134,7 @@ type topologyExportOptions struct {
 }
 
 // exports are the forms of `godwit topology export`.
-const exports = "mermaid, markdown, terraform, cloudformation, iam or schema"
+const exports = "mermaid, markdown, terraform, cloudformation, iam, asyncapi, keda or schema"
 
 func newTopologyExport() *cobra.Command {
 	o := topologyExportOptions{planOptions: planOptions{output: asTable}}
@@ -142,8 +142,9 @@ func newTopologyExport() *cobra.Command {
 		Use:   "export FILE --as FORM",
 		Short: "Write declared channels in another form",
 		Long: "Write the channels that a file declares in another form: a picture of Mermaid, a page of Markdown, a\n" +
-			"configuration of Terraform or OpenTofu, a template of CloudFormation, or policies of IAM. With --imports,\n" +
-			"Terraform imports what exists; otherwise nothing is called. The form schema is the JSON Schema of such files.",
+			"configuration of Terraform or OpenTofu, a template of CloudFormation, policies of IAM, a document of AsyncAPI\n" +
+			"3.0, or ScaledObjects of KEDA, which ask godwit demand. With --imports, Terraform imports what exists;\n" +
+			"otherwise nothing is called. The form schema is the JSON Schema of such files.",
 		Example: "  godwit topology export godwit.yaml --as mermaid\n" +
 			"  godwit topology export godwit.yaml --as terraform --imports > main.tf.json",
 		Args: oneFile,
@@ -183,6 +184,10 @@ func (o *topologyExportOptions) run(cmd *cobra.Command, f *declared.File) error 
 			return err
 		}
 		return write(json.MarshalIndent(policies, "", "  "))
+	case "asyncapi":
+		return write(topology.AsyncAPI(f.Spec))
+	case "keda":
+		return write(topology.ScaledObjects(f.Spec, nil))
 	case "schema":
 		return write(topology.Schema(), nil)
 	case "cloudformation":

@@ -73,6 +73,7 @@ func TestTopology(t *testing.T) {
 	for as, has := range map[string]string{
 		"mermaid": "flowchart LR", "markdown": "| `orders` |", "schema": `"additionalProperties": false`,
 		"iam": `"sqs:ReceiveMessage"`, "terraform": "aws_sqs_queue", "cloudformation": "AWS::SQS::Queue",
+		"asyncapi": `"asyncapi": "3.0.0"`, "keda": "kind: ScaledObject",
 	} {
 		call(exitDone, has, "topology", "export", file, "--as", as)
 	}
