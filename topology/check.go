@@ -216,7 +216,11 @@ func (c *checker) queueOfExchange(path, name string, ch *Channel) {
 	if len(f.Exclude) > 0 && len(f.Exact)+len(f.Prefix) > 0 {
 		c.add(path+".filter", "exclude cannot be combined with exact or prefix: use one of them")
 	}
-	if n := len(f.Exact) + len(f.Prefix) + len(f.Exclude); n > maxValues {
+	n := len(f.Exact) + len(f.Prefix) + len(f.Exclude)
+	if len(f.Exclude) > 0 {
+		n++ // messages without a routing key pass, too
+	}
+	if n > maxValues {
 		c.add(path+".filter", "it has %d values, and SNS allows %d: use prefixes", n, maxValues)
 	}
 	for key, values := range map[string][]string{"exact": f.Exact, "prefix": f.Prefix, "exclude": f.Exclude} {

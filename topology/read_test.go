@@ -167,6 +167,10 @@ func TestMistakes(t *testing.T) {
 			"exchanges: {e: {}}\nchannels: {e.a: {filter: {exact: [" + many + "]}}}",
 			"it has 151 values, and SNS allows 150",
 		},
+		"too many values with exclude": {
+			"exchanges: {e: {}}\nchannels: {e.a: {filter: {exclude: [" + many[2:] + "]}}}",
+			"it has 151 values, and SNS allows 150",
+		},
 		"too many filters": {filters(201), "exchange e has more than 200 channels with filters"},
 		"a long name": {
 			"channels: {" + long + "x.yyyyyy: {}}\nexchanges: {" + long + "x: {}}",
