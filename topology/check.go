@@ -3,9 +3,11 @@ package topology
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/godwitmq/godwit/internal/native"
 	"github.com/godwitmq/godwit/internal/part"
@@ -74,6 +76,9 @@ type checker struct {
 	taken  map[string]string // the channel that has a name of SQS
 }
 
+// bucketName is the name of a bucket of S3.
+var bucketName = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`)
+
 func (c *checker) whole() {
 	if err := part.Check(c.Namespace); c.Namespace != "" && err != nil {
 		c.add("namespace", "%q cannot begin a name: %v", c.Namespace, err)
@@ -84,8 +89,8 @@ func (c *checker) whole() {
 	if c.Payloads.Prefix != "" && c.Payloads.Bucket == "" {
 		c.add("payloads.prefix", "it has no effect without bucket: name the bucket as well")
 	}
-	if n := len(c.Payloads.Bucket); n != 0 && (n < 3 || n > 63) {
-		c.add("payloads.bucket", "%q has %d characters, and a bucket of S3 has 3 to 63", c.Payloads.Bucket, n)
+	if name := c.Payloads.Bucket; name != "" && !bucketName.MatchString(name) {
+		c.add("payloads.bucket", "%q is no name of a bucket: it has 3 to 63 lower-case letters, digits, '-' and '.'", name)
 	}
 	if c.Kafka.Replication < 0 {
 		c.add("kafka.replication", "it cannot be negative")
@@ -260,6 +265,14 @@ func (c *checker) times(path string, ch *Channel) {
 	if ch.Alarms.Age < 0 || ch.Alarms.Depth < 0 || ch.Alarms.DeadLetters < 0 {
 		c.add(path+".alarms", "a threshold cannot be negative")
 	}
+	for key, d := range map[string]time.Duration{
+		"delay": ch.Delay, "retention": ch.Retention, "dead_letter_retention": ch.DeadLetterRetention,
+		"lease": ch.Lease, "alarms.age": ch.Alarms.Age,
+	} {
+		if d%time.Second != 0 {
+			c.add(path+"."+key, "it is %v: SQS counts whole seconds", d)
+		}
+	}
 }
 
 func (c *checker) high(path string, high, ordered bool) {
@@ -323,6 +336,10 @@ func (c *checker) tags(path, owner string, tags map[string]string) {
 			c.add(at, "Godwit sets this tag itself: use another name")
 		case name == "" || len(name) > 128:
 			c.add(at, "the name of a tag has 1 to 128 characters")
+		case strings.HasPrefix(strings.ToLower(name), "aws:"):
+			c.add(at, "AWS keeps names that begin with aws: for itself: use another name")
+		default:
+			c.tagText(at, name)
 		}
 		c.tagValue(at, tags[name])
 	}
@@ -331,6 +348,18 @@ func (c *checker) tags(path, owner string, tags map[string]string) {
 func (c *checker) tagValue(path, value string) {
 	if len(value) > maxTagValue {
 		c.add(path, "it has %d characters, and the value of a tag has at most %d", len(value), maxTagValue)
+	}
+	c.tagText(path, value)
+}
+
+// tagText checks the characters of a tag, which are the same for all services of AWS.
+func (c *checker) tagText(path, text string) {
+	for _, r := range text {
+		if !unicode.In(r, unicode.L, unicode.N, unicode.Z) && !strings.ContainsRune("_.:/=+-@", r) {
+			c.add(path, "%q has %q: the name and the value of a tag can have letters, digits, spaces and _ . : / = + - @",
+				text, r)
+			return
+		}
 	}
 }
 

@@ -200,11 +200,11 @@ func TestTerraformTexts(t *testing.T) {
 		s := shop(t)
 		c := s.Channels["wishes.mobile"]
 		c.Filter = topology.Filter{Exact: []string{"${var.x}", "%{if}"}}
-		c.Tags = map[string]string{"note": "${a}"}
 		s.Channels["wishes.mobile"] = c
+		s.Exchanges["wishes"] = topology.Exchange{Attributes: map[string]string{"DisplayName": "${a}"}}
 		text, err := topology.Terraform(w.b, s, nil)
 		if err != nil || strings.Contains(string(text), `"${var`) || !strings.Contains(string(text), `$${var.x}`) ||
-			!strings.Contains(string(text), `%%{if}`) || !strings.Contains(string(text), `"note": "$${a}"`) {
+			!strings.Contains(string(text), `%%{if}`) || !strings.Contains(string(text), `"display_name": "$${a}"`) {
 			t.Errorf("%v\n%s", err, text)
 		}
 	})

@@ -30,7 +30,7 @@ func TestFormat(t *testing.T) {
 	s.Defaults = topology.Channel{}
 	same(s)
 	golden(t, "testdata/shop.formatted.yaml", string(topology.Format(s)))
-	tags := map[string]string{"a": "0x1: #"}
+	tags := map[string]string{"a": "0x1: @"}
 	same(&topology.Spec{
 		Owner: "no", Namespace: "1", Channels: map[string]topology.Channel{"on": {Tags: tags}},
 	})
