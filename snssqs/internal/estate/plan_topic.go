@@ -3,10 +3,13 @@ package estate
 import (
 	"context"
 	"slices"
+	"sync"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/internal/backoff"
 	"github.com/godwitmq/godwit/internal/filterpolicy"
 	"github.com/godwitmq/godwit/snssqs/internal/client"
 )
@@ -17,6 +20,10 @@ type plannedTopic struct {
 	tags          map[string]string
 	subscriptions map[string]string // their ARNs, by endpoint
 }
+
+// topicsASecond is how many topics with their tags are read in a second: SNS allows an account 10 such requests (its
+// reference, TagResource), and refuses more of them for all programs of the account.
+const topicsASecond = 10
 
 // readTopics reads the topic of each exchange once, with its subscriptions if a queue may have one.
 func (p Planner) readTopics(ctx context.Context, specs []driver.ChannelSpec) error {
@@ -35,7 +42,18 @@ func (p Planner) readTopics(ctx context.Context, specs []driver.ChannelSpec) err
 		listed[of] = listed[of] || s.Channel.Queue != ""
 	}
 	read := make([]*plannedTopic, len(exchanges))
+	begun, tagged := time.Now(), 0
+	var turn sync.Mutex
 	err := client.Concurrently(len(exchanges), plansAtOnce, func(i int) (err error) {
+		if exact[exchanges[i]] {
+			turn.Lock()
+			wait := time.Duration(tagged/topicsASecond) * time.Second
+			tagged++
+			turn.Unlock()
+			if err := backoff.Sleep(ctx, wait-time.Since(begun)); err != nil {
+				return err
+			}
+		}
 		read[i], err = p.readTopic(ctx, exchanges[i], exact[exchanges[i]], listed[exchanges[i]])
 		return err
 	})
