@@ -38,7 +38,7 @@ func TestFormat(t *testing.T) {
 
 // The plan of an imported declaration is empty. If the declaration gets another name, the plan changes only the tag.
 func TestImport(t *testing.T) {
-	for seed := range uint64(fullrun.Pick(30, 500)) {
+	for seed := range uint64(fullrun.Pick(15, 500)) {
 		inWorld(t, func(w *world) {
 			s := random(rand.New(rand.NewPCG(seed, 5)))
 			s.Namespace = "prod"

@@ -1,6 +1,7 @@
 package topology_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -214,13 +215,16 @@ func random(r *rand.Rand) *topology.Spec {
 		Channels: map[string]topology.Channel{},
 	}
 	for i := range 1 + r.IntN(2) {
-		s.Exchanges[fmt.Sprintf("e%d", i)] = topology.Exchange{
+		e := topology.Exchange{
 			Ordered: r.IntN(2) == 0, KMSKey: []string{"", "alias/a"}[r.IntN(2)],
+			Owner: []string{"", "team-e"}[r.IntN(2)], Tags: map[string]string{"e": fmt.Sprint(r.IntN(2))},
 			Attributes: []map[string]string{
 				nil, {"TracingConfig": "Active"}, {"DisplayName": "Shop: #1", "SignatureVersion": "2"},
 				{"SQSFailureFeedbackRoleArn": "arn:aws:iam::000000000000:role/log"},
 			}[r.IntN(4)],
 		}
+		e.HighThroughput = e.Ordered && r.IntN(2) == 0
+		s.Exchanges[fmt.Sprintf("e%d", i)] = e
 	}
 	for i := range 1 + r.IntN(4) {
 		c := topology.Channel{
@@ -228,7 +232,14 @@ func random(r *rand.Rand) *topology.Spec {
 			Retention: time.Minute + time.Duration(r.IntN(300))*time.Hour,
 			Lease:     3*time.Second + time.Duration(r.IntN(100))*time.Second, MaxAttempts: 1 + r.IntN(20),
 			NoDeadLetters: r.IntN(4) == 0, KMSKey: []string{"", "alias/a"}[r.IntN(2)], Critical: r.IntN(2) == 0,
-			Alarms: topology.Alarms{Depth: r.IntN(3)}, Tags: map[string]string{"k": fmt.Sprint(r.IntN(3))},
+			Alarms: topology.Alarms{
+				Depth: r.IntN(3), DeadLetters: r.IntN(2), Age: time.Duration(r.IntN(2)) * time.Minute,
+			},
+			Tags: map[string]string{"k": fmt.Sprint(r.IntN(3))}, Keep: []string{"", "audit"}[r.IntN(2)],
+			Owner: []string{"", "team-c"}[r.IntN(2)],
+		}
+		if !c.NoDeadLetters && r.IntN(2) == 0 {
+			c.DeadLetterRetention = c.Retention + time.Duration(r.IntN(36))*time.Hour
 		}
 		name := fmt.Sprintf("c%d", i)
 		if r.IntN(2) == 0 {
@@ -259,20 +270,74 @@ var alterations = map[string]struct {
 	change func(c *topology.Channel)
 	want   []string
 }{
-	"delay":     {func(c *topology.Channel) { c.Delay = 900 * time.Second }, []string{"DelaySeconds"}},
-	"retention": {func(c *topology.Channel) { c.Retention = 2 * time.Minute }, []string{"MessageRetentionPeriod"}},
-	"lease":     {func(c *topology.Channel) { c.Lease = time.Hour }, []string{"VisibilityTimeout"}},
-	"attempts":  {func(c *topology.Channel) { c.MaxAttempts = 100 }, []string{"RedrivePolicy"}},
-	"a tag": {
-		func(c *topology.Channel) { c.Tags = map[string]string{"k": "new"} }, []string{"tag k"},
+	"delay": {func(c *topology.Channel) { c.Delay = 900 * time.Second }, []string{"DelaySeconds"}},
+	"retention": {func(c *topology.Channel) { c.Retention = 61 * time.Second }, []string{
+		"MessageRetentionPeriod",
+	}},
+	"lease":    {func(c *topology.Channel) { c.Lease = time.Hour }, []string{"VisibilityTimeout"}},
+	"attempts": {func(c *topology.Channel) { c.MaxAttempts = 100 }, []string{"RedrivePolicy"}},
+	"a tag":    {func(c *topology.Channel) { c.Tags = map[string]string{"k": "new"} }, []string{"tag k"}},
+	"alarms":   {func(c *topology.Channel) { c.Alarms.Age = time.Hour }, []string{"tag alarm-age"}},
+	"owner":    {func(c *topology.Channel) { c.Owner = "another" }, []string{"tag owner"}},
+	"keep":     {func(c *topology.Channel) { c.Keep = "longer" }, []string{"tag keep"}},
+	"key": {
+		func(c *topology.Channel) { c.KMSKey = "alias/b" }, []string{"KmsMasterKeyId", "SqsManagedSseEnabled"},
 	},
-	"alarms": {func(c *topology.Channel) { c.Alarms.Age = time.Hour }, []string{"tag alarm-age"}},
-	"owner":  {func(c *topology.Channel) { c.Owner = "another" }, []string{"tag owner"}},
-	"keep":   {func(c *topology.Channel) { c.Keep = "audit" }, []string{"tag keep"}},
 	"an attribute": {
 		func(c *topology.Channel) { c.Attributes = map[string]string{"MaximumMessageSize": "4096"} },
 		[]string{"MaximumMessageSize"},
 	},
+	"dead letters' retention": {func(c *topology.Channel) {
+		if !c.NoDeadLetters {
+			c.DeadLetterRetention = 13 * 24 * time.Hour
+		}
+	}, []string{"MessageRetentionPeriod"}},
+	"throughput": {func(c *topology.Channel) { c.HighThroughput = c.Ordered && !c.HighThroughput }, []string{
+		"DeduplicationScope", "FifoThroughputLimit",
+	}},
+}
+
+// exchangeAlterations are those of an exchange.
+var exchangeAlterations = map[string]struct {
+	change func(e *topology.Exchange)
+	want   []string
+}{
+	"key": {func(e *topology.Exchange) { e.KMSKey = "alias/b" }, []string{"KmsMasterKeyId"}},
+	"an attribute": {
+		func(e *topology.Exchange) { e.Attributes = map[string]string{"DisplayName": "Other"} },
+		[]string{"DisplayName"},
+	},
+	"a tag": {func(e *topology.Exchange) { e.Tags = map[string]string{"e": "new"} }, []string{"tag e"}},
+	"throughput": {func(e *topology.Exchange) { e.HighThroughput = e.Ordered && !e.HighThroughput }, []string{
+		"FifoThroughputScope",
+	}},
+}
+
+// alter changes one thing of a declaration at random. It returns what, of which channel, and the attributes that a plan
+// then has; nil: nothing is different.
+func alter(r *rand.Rand, s *topology.Spec) (what, channel string, want []string) {
+	before := topology.Format(s)
+	if names := s.ExchangeNames(); r.IntN(4) == 0 {
+		kinds := slices.Sorted(maps.Keys(exchangeAlterations))
+		name, kind := names[r.IntN(len(names))], kinds[r.IntN(len(kinds))]
+		e, a := s.Exchanges[name], exchangeAlterations[kind]
+		a.change(&e)
+		s.Exchanges[name] = e
+		what, channel, want = kind, name+".*", a.want
+	} else {
+		names, kinds := s.ChannelNames(), slices.Sorted(maps.Keys(alterations))
+		name, kind := names[r.IntN(len(names))], kinds[r.IntN(len(kinds))]
+		c, a := s.Channels[name], alterations[kind]
+		a.change(&c)
+		s.Channels[name] = c
+		if what, channel, want = kind, name, a.want; kind == "attempts" && c.NoDeadLetters {
+			return what, channel, nil // then there is no redrive policy
+		}
+	}
+	if bytes.Equal(before, topology.Format(s)) {
+		want = nil
+	}
+	return what, channel, want
 }
 
 // A random declaration is applied, and its plan is empty. After one thing is changed, the plan names exactly that, and
@@ -284,25 +349,21 @@ func TestRoundTrip(t *testing.T) {
 			s := random(r)
 			w.apply(s, nil)
 			w.planIs(fmt.Sprintf("seed %d, applied", seed), s)
-			names, kinds := s.ChannelNames(), slices.Sorted(maps.Keys(alterations))
-			name, kind := names[r.IntN(len(names))], kinds[r.IntN(len(kinds))]
-			c, a := s.Channels[name], alterations[kind]
-			if kind == "attempts" && c.NoDeadLetters {
-				return // then there is no redrive policy
+			what, name, want := alter(r, s)
+			if want == nil {
+				return
 			}
-			a.change(&c)
-			s.Channels[name] = c
 			for _, step := range w.plan(s).Steps {
 				right := step.Channel == name && step.Kind == topology.StepChange
-				if !right || !slices.Contains(a.want, step.Attribute) {
-					t.Errorf("seed %d, %s of %s: %+v", seed, kind, name, step)
+				if !right || !slices.Contains(want, step.Attribute) {
+					t.Errorf("seed %d, %s of %s: %+v", seed, what, name, step)
 				}
 			}
-			if w.plan(s).Same != len(names)+len(s.Exchanges)-1 {
-				t.Errorf("seed %d, %s of %s: the plan has %q", seed, kind, name, lines(w.plan(s).Steps))
+			if w.plan(s).Same != len(s.Channels)+len(s.Exchanges)-1 {
+				t.Errorf("seed %d, %s of %s: the plan has %q", seed, what, name, lines(w.plan(s).Steps))
 			}
 			w.apply(s, nil)
-			w.planIs(fmt.Sprintf("seed %d, %s of %s was applied", seed, kind, name), s)
+			w.planIs(fmt.Sprintf("seed %d, %s of %s was applied", seed, what, name), s)
 		})
 		if t.Failed() {
 			return
@@ -310,22 +371,50 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// An apply that breaks at one of its calls, before or after it took effect, is completed by the next one.
+// changed is the declaration of testdata with something else in everything that it has, and with more of it.
+func changed(t *testing.T) *topology.Spec {
+	t.Helper()
+	s := shop(t)
+	for name, e := range s.Exchanges {
+		e.KMSKey, e.HighThroughput, e.Owner = "alias/b", e.Ordered, "another"
+		e.Attributes = map[string]string{"TracingConfig": "PassThrough", "DisplayName": "Shop"}
+		s.Exchanges[name] = e
+	}
+	for name, c := range s.Channels {
+		c.KMSKey, c.Delay, c.Retention, c.Lease, c.MaxAttempts = "alias/b", time.Minute, time.Hour, time.Hour, 30
+		c.Owner, c.Keep, c.Attributes = "another", "longer", map[string]string{"MaximumMessageSize": "2048"}
+		if strings.HasPrefix(name, "wishes.") {
+			c.Filter = topology.Filter{Exclude: []string{"X"}}
+		}
+		s.Channels[name] = c
+	}
+	s.Exchanges["news"], s.Channels["news.all"] = topology.Exchange{}, topology.Channel{}
+	s.Channels["ledger.copy"] = topology.Channel{Ordered: true}
+	return s
+}
+
+// An apply that breaks at one of its calls, before or after it took effect, is completed by the next one: where nothing
+// exists, and where everything is different.
 func TestApplyBrokenAtEachCall(t *testing.T) {
 	refused := &wire.Error{Code: "AccessDenied", Message: "denied", Status: 403}
-	for first, after := range []bool{false, true} {
-		every := fullrun.Pick[int64](4, 1)
-		for n := min(every, int64(1+first)); ; n += every {
+	for i, v := range []struct{ exists, after bool }{{false, false}, {false, true}, {true, false}, {true, true}} {
+		every := fullrun.Pick[int64](20, 1)
+		n := min(every, int64(1+i))
+		for ; ; n += every {
 			var broken atomic.Bool
 			inWorld(t, func(w *world) {
 				s := shop(t)
+				if v.exists {
+					w.apply(s, nil)
+					s = changed(t)
+				}
 				var calls atomic.Int64
 				stop := w.b.Server().Control("*", func(context.Context, *localaws.Request) localaws.Outcome {
 					if calls.Add(1) != n {
 						return localaws.Outcome{}
 					}
 					broken.Store(true)
-					if after {
+					if v.after {
 						return localaws.Outcome{ErrAfter: refused}
 					}
 					return localaws.Outcome{Err: refused}
@@ -333,75 +422,149 @@ func TestApplyBrokenAtEachCall(t *testing.T) {
 				_, _ = topology.Apply(w.Context(), w.b, s, nil) // some calls need not succeed
 				stop()
 				w.apply(s, nil)
-				w.planIs(fmt.Sprintf("call %d failed, after it took effect: %v", n, after), s)
+				w.planIs(fmt.Sprintf("call %d failed, %+v", n, v), s)
 			})
 			if !broken.Load() || t.Failed() {
 				break
 			}
 		}
+		t.Logf("%+v: %d calls at most", v, n)
 	}
 }
 
-// Two applies at once end in the declared state.
+// Two applies at once end in the declared state, where nothing exists and where something is different.
 func TestTwoAppliesAtOnce(t *testing.T) {
-	for seed := range uint64(fullrun.Pick(5, 50)) {
+	for seed := range uint64(fullrun.Pick(6, 500)) {
 		inWorld(t, func(w *world) {
 			r := rand.New(rand.NewPCG(seed, 2))
-			w.b.Server().Control("*", func(context.Context, *localaws.Request) localaws.Outcome {
-				return localaws.Outcome{Delay: time.Duration(rand.IntN(50)) * time.Millisecond}
-			})
 			s := random(r)
+			if seed%2 == 0 {
+				w.apply(s, nil)
+				_, _, _ = alter(r, s)
+				_, _, _ = alter(r, s)
+			}
+			var mu sync.Mutex
+			w.b.Server().Control("*", func(context.Context, *localaws.Request) localaws.Outcome {
+				mu.Lock()
+				defer mu.Unlock()
+				return localaws.Outcome{Delay: time.Duration(r.IntN(50)) * time.Millisecond}
+			})
 			var both sync.WaitGroup
 			for range 2 {
 				both.Go(func() {
 					if _, err := topology.Apply(w.Context(), w.b, s, nil); err != nil {
-						t.Error(err)
+						t.Errorf("seed %d: %v", seed, err)
 					}
 				})
 			}
 			both.Wait()
 			w.planIs(fmt.Sprintf("seed %d", seed), s)
 		})
+		if t.Failed() {
+			return
+		}
 	}
 }
 
-// While a program with other options is deployed again and again, the attributes stay as declared.
+// deploy starts the consumers of all channels, one after another for a minute each, with other options than declared.
+func (w *world) deploy(s *topology.Spec) {
+	for _, name := range s.ChannelNames() {
+		o, err := s.Consumer(name)
+		if err != nil {
+			w.Error(err)
+			return
+		}
+		o.MaxAttempts, o.Delay, o.Ownership.Owner = 9, time.Minute, "somebody"
+		if strings.HasPrefix(name, "wishes.") {
+			o.Filter = godwit.Filter{Exact: []string{"X"}}
+		}
+		o.Logger = slog.New(slog.DiscardHandler)
+		ctx, stop := context.WithTimeout(w.Context(), time.Minute)
+		c, err := godwit.NewConsumer(ctx, w.b, name, o)
+		if err == nil {
+			_, err = c.Run(ctx, func(context.Context, *godwit.Delivery) error { return nil })
+		}
+		if stop(); err != nil {
+			w.Errorf("deploy %s: %v", name, err)
+		}
+	}
+}
+
+// While a program with other options is deployed again and again for an hour, and the topology is applied beside it,
+// the attributes stay as declared. The program may be first: then one apply changes what it has made. A change of the
+// declaration sets one attribute once.
 func TestProgramsBesideATopology(t *testing.T) {
-	inWorld(t, func(w *world) {
-		s := shop(t)
-		w.apply(s, nil)
-		var flips atomic.Int64
-		for _, action := range []string{"sqs.SetQueueAttributes", "sqs.TagQueue", "sns.SetSubscriptionAttributes"} {
-			w.b.Server().Control(action, func(context.Context, *localaws.Request) localaws.Outcome {
-				flips.Add(1)
-				return localaws.Outcome{}
+	for seed := range uint64(fullrun.Pick(2, 50)) {
+		inWorld(t, func(w *world) {
+			s := shop(t)
+			r := rand.New(rand.NewPCG(seed, 7))
+			var mu sync.Mutex
+			var set []string // what was set since the last change of the declaration
+			w.b.Server().Control("*", func(_ context.Context, q *localaws.Request) localaws.Outcome {
+				mu.Lock()
+				defer mu.Unlock()
+				if strings.HasPrefix(q.Action, "Set") || strings.HasPrefix(q.Action, "Tag") {
+					set = append(set, q.Action)
+				}
+				return localaws.Outcome{Delay: time.Duration(r.IntN(100)) * time.Millisecond}
 			})
-		}
-		for range 12 { // every five minutes of an hour
-			for _, name := range s.ChannelNames() {
-				o, err := s.Consumer(name)
-				if err != nil {
-					t.Fatal(err)
+			settled := func(want ...string) {
+				mu.Lock()
+				defer mu.Unlock()
+				if diff := cmp.Diff(want, set); diff != "" {
+					t.Errorf("seed %d: set at %v (-want +got):\n%s", seed, time.Now(), diff)
 				}
-				o.MaxAttempts, o.Delay, o.Ownership.Owner = 9, time.Minute, "somebody"
-				if strings.HasPrefix(name, "wishes.") {
-					o.Filter = godwit.Filter{Exact: []string{"X"}}
-				}
-				o.Logger = slog.New(slog.DiscardHandler)
-				ctx, stop := context.WithTimeout(w.Context(), time.Minute)
-				c, err := godwit.NewConsumer(ctx, w.b, name, o)
-				if err == nil {
-					_, err = c.Run(ctx, func(context.Context, *godwit.Delivery) error { return nil })
-				}
-				if stop(); err != nil {
-					t.Fatal(err)
-				}
+				set = nil
 			}
-			w.apply(s, nil)
+			if seed%3 > 0 {
+				w.apply(s, nil)
+				set = nil
+			}
+			var program sync.WaitGroup
+			program.Go(func() {
+				for range 12 { // every five minutes of an hour
+					w.deploy(shop(t))
+				}
+			})
+			for i := range 20 {
+				w.apply(s, nil)
+				switch {
+				case i == 2 && seed%3 == 0: // all that the program had made first has been changed
+					mu.Lock()
+					set = nil
+					mu.Unlock()
+				case i == 9:
+					settled()
+					c := s.Channels["invoices"]
+					c.Lease = time.Hour
+					s.Channels["invoices"] = c
+				}
+				time.Sleep(3 * time.Minute)
+			}
+			program.Wait()
+			settled("SetQueueAttributes")
+			w.planIs(fmt.Sprintf("seed %d, after an hour", seed), s)
+		})
+		if t.Failed() {
+			return
 		}
-		w.planIs("after an hour", s)
-		if n := flips.Load(); n > 0 {
-			t.Errorf("attributes or tags were set %d times", n)
+	}
+}
+
+// A declaration with mistakes calls nothing.
+func TestMistakesCallNothing(t *testing.T) {
+	inWorld(t, func(w *world) {
+		s := &topology.Spec{Channels: map[string]topology.Channel{"orders": {Delay: time.Hour}, "a@dlq": {}}}
+		_, err := topology.Plan(w.Context(), w.b, s)
+		_, applyErr := topology.Apply(w.Context(), w.b, s, nil)
+		_, adoptErr := topology.Adopt(w.Context(), w.b, s, false)
+		for _, err := range []error{err, applyErr, adoptErr} {
+			if wrong, ok := errors.AsType[*topology.MistakesError](err); !ok || len(wrong.Mistakes) != 2 {
+				t.Errorf("two mistakes: %v", err)
+			}
+		}
+		if calls := w.b.Server().Calls(); len(calls) > 0 {
+			t.Errorf("a declaration with mistakes calls %v", calls)
 		}
 	})
 }
@@ -412,10 +575,13 @@ func TestPlanOfManyChannels(t *testing.T) {
 	allowed := map[string]int{
 		"sns.ListTagsForResource": 10, "sns.ListSubscriptionsByTopic": 30, "tagging.GetResources": 15,
 	}
-	for exchanges, most := range map[int]time.Duration{10: 5 * time.Second, 100: 15 * time.Second} {
+	for exchanges, c := range map[int]struct {
+		channels int
+		most     time.Duration
+	}{10: {300, 5 * time.Second}, 45: {135, 6 * time.Second}} {
 		inWorld(t, func(w *world) {
 			s := &topology.Spec{Exchanges: map[string]topology.Exchange{}, Channels: map[string]topology.Channel{}}
-			for i := range 300 {
+			for i := range c.channels {
 				name := fmt.Sprintf("c%d", i)
 				if i%3 == 0 {
 					exchange := fmt.Sprintf("e%d", i/3%exchanges)
@@ -443,7 +609,7 @@ func TestPlanOfManyChannels(t *testing.T) {
 			w.planIs("all are declared", s)
 			took := time.Since(begun)
 			t.Logf("%d exchanges: %v", exchanges, took)
-			if took > most {
+			if took > c.most {
 				t.Errorf("%d exchanges: the plan took %v", exchanges, took)
 			}
 		})

@@ -260,7 +260,7 @@ func (p provider) open(s *topology.Spec) *snssqs.Backend {
 // A declaration is imported from a state of Terraform, of both forms, with resources that Godwit has not made. Its plan
 // is empty. If the declaration gets another name, the plan changes only the tag.
 func TestImportTerraform(t *testing.T) {
-	for seed := range uint64(fullrun.Pick(30, 500)) {
+	for seed := range uint64(fullrun.Pick(12, 500)) {
 		inWorld(t, func(w *world) {
 			r, p := rand.New(rand.NewPCG(seed, 6)), w.provider()
 			s := random(r)
