@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -206,6 +207,65 @@ func TestTerraformTexts(t *testing.T) {
 		if err != nil || strings.Contains(string(text), `"${var`) || !strings.Contains(string(text), `$${var.x}`) ||
 			!strings.Contains(string(text), `%%{if}`) || !strings.Contains(string(text), `"display_name": "$${a}"`) {
 			t.Errorf("%v\n%s", err, text)
+		}
+	})
+}
+
+// terraformTypes are the arguments of the provider hashicorp/aws 6 that are not texts.
+var terraformTypes = map[string]string{
+	"content_based_deduplication": "bool", "fifo_queue": "bool", "fifo_topic": "bool", "raw_message_delivery": "bool",
+	"sqs_managed_sse_enabled": "bool", "delay_seconds": "number", "max_message_size": "number",
+	"message_retention_seconds": "number", "kms_data_key_reuse_period_seconds": "number",
+	"receive_wait_time_seconds": "number", "visibility_timeout_seconds": "number", "tags": "map",
+}
+
+// Every argument of a configuration is one of the provider's schema, with a value of its type, and every address in a
+// text names a resource of the configuration. Arguments that exclude each other are not there together.
+func TestTerraformArguments(t *testing.T) {
+	known := map[string][]string{
+		"aws_sqs_queue":              slices.AppendSeq([]string{"name", "tags"}, maps.Values(queueArguments)),
+		"aws_sns_topic":              slices.AppendSeq([]string{"name", "tags"}, maps.Values(topicArguments)),
+		"aws_sns_topic_subscription": slices.Collect(maps.Values(subscriptionArguments)),
+		"aws_sqs_queue_policy":       {"queue_url", "policy"}, "aws_sns_topic_policy": {"arn", "policy"},
+	}
+	address := regexp.MustCompile(`\$\{(aws_[a-z_]+)\.([\w-]+)\.(arn|url)\}`)
+	inWorld(t, func(w *world) {
+		for seed := range uint64(100) {
+			s := random(rand.New(rand.NewPCG(seed, 8)))
+			if seed == 0 {
+				s = shop(t)
+			}
+			text, err := topology.Terraform(w.b, s, nil)
+			var config struct {
+				Resource map[string]map[string]map[string]any
+			}
+			if err == nil {
+				err = json.Unmarshal(text, &config)
+			}
+			if err != nil {
+				t.Fatalf("seed %d: %v", seed, err)
+			}
+			for _, m := range address.FindAllStringSubmatch(string(text), -1) {
+				if config.Resource[m[1]][m[2]] == nil {
+					t.Errorf("seed %d: %s names no resource", seed, m[0])
+				}
+			}
+			for kind, all := range config.Resource {
+				for name, arguments := range all {
+					for argument, value := range arguments {
+						is := map[string]string{"string": "", "float64": "number", "map[string]interface {}": "map"}
+						is["bool"] = "bool"
+						computed := argument == "arn" && kind != "aws_sns_topic_policy"
+						if !slices.Contains(known[kind], argument) || computed ||
+							is[fmt.Sprintf("%T", value)] != terraformTypes[argument] {
+							t.Errorf("seed %d: %s.%s has %s = %T", seed, kind, name, argument, value)
+						}
+					}
+					if arguments["kms_master_key_id"] != nil && arguments["sqs_managed_sse_enabled"] != nil {
+						t.Errorf("seed %d: %s.%s has two kinds of encryption", seed, kind, name)
+					}
+				}
+			}
 		}
 	})
 }
