@@ -219,7 +219,9 @@ func random(r *rand.Rand) *topology.Spec {
 			Ordered: r.IntN(2) == 0, KMSKey: []string{"", "alias/a"}[r.IntN(2)],
 			Owner: []string{"", "team-e"}[r.IntN(2)], Tags: map[string]string{"e": fmt.Sprint(r.IntN(2))},
 			Attributes: []map[string]string{
-				nil, {"TracingConfig": "Active"}, {"DisplayName": "Shop: #1", "SignatureVersion": "2"},
+				nil,
+				{"TracingConfig": "Active"},
+				{"DisplayName": "Shop: #1", "SignatureVersion": "2"},
 				{"SQSFailureFeedbackRoleArn": "arn:aws:iam::000000000000:role/log"},
 			}[r.IntN(4)],
 		}
@@ -254,7 +256,8 @@ func random(r *rand.Rand) *topology.Spec {
 		}
 		c.HighThroughput = c.Ordered && r.IntN(2) == 0
 		c.Attributes = []map[string]string{
-			nil, nil, {"ReceiveMessageWaitTimeSeconds": "20"},
+			nil, nil,
+			{"ReceiveMessageWaitTimeSeconds": "20"},
 			{"RedriveAllowPolicy": `{"redrivePermission":"denyAll"}`, "MaximumMessageSize": "2048"},
 		}[r.IntN(4)]
 		if c.KMSKey != "" && r.IntN(2) == 0 {
