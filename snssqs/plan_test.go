@@ -113,6 +113,44 @@ func TestPlan(t *testing.T) {
 	})
 }
 
+// Native attributes are created and changed with the queue and the topic, and not with the dead letters. One that the
+// specification does not name stays as it is, and a size that is lowered is a risk.
+func TestPlanOfNativeAttributes(t *testing.T) {
+	inWorld(t, localaws.Options{}, func(w *world) {
+		whole, s := declared(driver.Channel{Exchange: audit.Exchange}), declared(audit)
+		whole.Native = map[string]string{"TracingConfig": "Active"}
+		s.Native = map[string]string{"MaximumMessageSize": "4096", "ReceiveMessageWaitTimeSeconds": "20"}
+		provision := func() {
+			w.Helper()
+			for _, one := range []driver.ChannelSpec{whole, s} {
+				if err := w.b.Ensure(w.Context(), one); err != nil {
+					w.Fatal(err)
+				}
+			}
+			w.differ("all is as it should be", nil, whole, s)
+		}
+		provision()
+		size := w.attributes("wishlist_events--audit_log--dlq")["MaximumMessageSize"]
+		if size != "1048576" {
+			w.Errorf("the dead letters have a size of %s", size)
+		}
+		whole.Native = map[string]string{"DisplayName": "Shop"}
+		s.Native = map[string]string{"MaximumMessageSize": "2048"}
+		w.differ("other attributes", []string{
+			`change topic wishlist_events DisplayName: "" -> "Shop"`,
+			`change queue wishlist_events--audit_log MaximumMessageSize: "4096" -> "2048" RISK`,
+		}, whole, s)
+		provision()
+		if wait := w.attributes("wishlist_events--audit_log")["ReceiveMessageWaitTimeSeconds"]; wait != "20" {
+			w.Errorf("an attribute that is not named any more is %s", wait)
+		}
+		read, err := w.b.Operations().Specs(w.Context(), []driver.Channel{whole.Channel, audit})
+		if err != nil || len(read[0].Native) != 2 || len(read[1].Native) != 2 {
+			w.Errorf("the specifications of what exists: %+v, %v", read, err)
+		}
+	})
+}
+
 // What Godwit has not created is foreign, and what has another order is replaced by a person. Ensure refuses both.
 func TestPlanOfWhatCannotBeChanged(t *testing.T) {
 	inWorld(t, localaws.Options{}, func(w *world) {
