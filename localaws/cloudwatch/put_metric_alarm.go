@@ -132,7 +132,8 @@ func (in *PutMetricAlarmInput) checkActions() *wire.Error {
 		name string
 		arns []string
 	}{
-		{"OKActions", in.OKActions}, {"AlarmActions", in.AlarmActions},
+		{"OKActions", in.OKActions},
+		{"AlarmActions", in.AlarmActions},
 		{"InsufficientDataActions", in.InsufficientDataActions},
 	} {
 		if len(of.arns) > maxActions {
@@ -198,9 +199,13 @@ func (in *PutMetricAlarmInput) checkQueries(a *metricAlarm) *wire.Error {
 		name  string
 		given bool
 	}{
-		{"MetricName", in.MetricName != ""}, {"Namespace", in.Namespace != ""}, {"Statistic", in.Statistic != ""},
-		{"ExtendedStatistic", in.ExtendedStatistic != ""}, {"Dimensions", len(in.Dimensions) > 0},
-		{"Period", in.Period != nil}, {"Unit", in.Unit != ""},
+		{"MetricName", in.MetricName != ""},
+		{"Namespace", in.Namespace != ""},
+		{"Statistic", in.Statistic != ""},
+		{"ExtendedStatistic", in.ExtendedStatistic != ""},
+		{"Dimensions", len(in.Dimensions) > 0},
+		{"Period", in.Period != nil},
+		{"Unit", in.Unit != ""},
 	} {
 		if member.given {
 			return exclusive(member.name, "Metrics")
