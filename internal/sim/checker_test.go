@@ -91,7 +91,7 @@ type consumer struct {
 	shelved   map[string]time.Time // by order key: until when deliveries of the key may be on the shelf
 	kept      map[*delivery]bool   // retries that it holds, as far as the network shows
 	twice     map[string]bool      // by the service's id: it held two receives of the message at the same time
-	left      map[string]bool      // by the service's id: released when the loop's body ends, with the rest of its batch
+	left      map[string]bool      // by the service's id: to be released when the loop's body ends, with its batch
 	moved     map[string]time.Time // by order key: when the state of a delivery last changed
 	begun     map[string]time.Time // by order key: when a delivery last started
 
@@ -158,7 +158,8 @@ func (c *checker) join(inc processPlan) *consumer {
 		waiting: map[string][]*delivery{}, by: map[*godwit.Delivery]*delivery{}, open: map[*delivery]bool{},
 		calls: map[*handlerCall]bool{}, untouched: map[string]int{}, retried: map[string]int{},
 		shelved: map[string]time.Time{},
-		twice:   map[string]bool{}, left: map[string]bool{}, moved: map[string]time.Time{}, begun: map[string]time.Time{},
+		twice:   map[string]bool{}, left: map[string]bool{},
+		moved: map[string]time.Time{}, begun: map[string]time.Time{},
 		finished: map[string]time.Time{}, failures: map[string]int{}, kept: map[*delivery]bool{},
 	}
 	p.floor = inc.options.Concurrency
