@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/godwitmq/godwit/cmd/godwit/internal/screen"
 	"github.com/godwitmq/godwit/cmd/internal/operator"
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/kafka"
@@ -22,7 +23,7 @@ import (
 // alertsOptions are the flags of `godwit alerts`.
 type alertsOptions struct {
 	backend   backendFlags
-	output    output
+	output    screen.Output
 	notifiers notifierFlags
 	once      bool
 	state     string
@@ -54,7 +55,7 @@ func newAlerts() *cobra.Command {
 		},
 	}
 	o.backend.add(cmd)
-	o.output.add(cmd)
+	o.output.Add(cmd)
 	f := cmd.Flags()
 	f.BoolVar(&o.once, "once", false, "look at everything once, and end")
 	f.DurationVar(&o.alerts.Every, "every", 15*time.Minute, "how often to look at what waits")
@@ -68,11 +69,11 @@ func newAlerts() *cobra.Command {
 
 // check returns an error in the flags.
 func (o *alertsOptions) check() error {
-	if err := o.output.check(); err != nil {
+	if err := o.output.Check(); err != nil {
 		return err
 	}
 	switch {
-	case !o.once && o.output == asJSON:
+	case !o.once && o.output == screen.AsJSON:
 		return errors.New("--output json needs --once, because a list needs an end: use jsonl")
 	case o.alerts.Every <= 0 || o.alerts.EveryDeadLetters <= 0:
 		return fmt.Errorf("--every is %v and --every-dead-letters %v: both must be longer than zero", o.alerts.Every,
@@ -127,23 +128,23 @@ func (b *backendFlags) describe(opened driver.Backend) (name, flags string) {
 // noticePrinter is a notifier that prints.
 type noticePrinter struct {
 	out  io.Writer
-	form output
+	form screen.Output
 
 	mu  sync.Mutex
-	all []any // of asJSON, until the end
+	all []any // of screen.AsJSON, until the end
 }
 
 // Notify prints a notice: as text, or each of its items in JSON.
 func (p *noticePrinter) Notify(ctx context.Context, n *driver.Notice) error {
-	if p.form == asTable {
+	if p.form == screen.AsTable {
 		return ops.NewWriterNotifier(p.out).Notify(ctx, n)
 	}
 	items := make([]any, len(n.Items))
 	for i := range n.Items {
 		items[i] = n.Items[i]
 	}
-	if p.form == asJSONLines {
-		return p.form.print(p.out, table{}, items)
+	if p.form == screen.AsJSONLines {
+		return p.form.Print(p.out, screen.Table{}, items)
 	}
 	p.mu.Lock()
 	p.all = append(p.all, items...)
@@ -151,15 +152,15 @@ func (p *noticePrinter) Notify(ctx context.Context, n *driver.Notice) error {
 	return nil
 }
 
-// end prints the list of asJSON.
+// end prints the list of screen.AsJSON.
 func (p *noticePrinter) end() error {
-	if p.form != asJSON {
+	if p.form != screen.AsJSON {
 		return nil
 	}
 	p.mu.Lock()
 	items := append([]any{}, p.all...) // an empty list in JSON is not null
 	p.mu.Unlock()
-	return p.form.print(p.out, table{}, items)
+	return p.form.Print(p.out, screen.Table{}, items)
 }
 
 // notifierFlags are the flags that say who is told.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/godwitmq/godwit/cmd/godwit/internal/connection"
 	"github.com/godwitmq/godwit/cmd/godwit/internal/declared"
+	"github.com/godwitmq/godwit/cmd/godwit/internal/screen"
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/kafka"
 	"github.com/godwitmq/godwit/ops"
@@ -102,12 +103,12 @@ func (b *backendFlags) use(cmd *cobra.Command, work func(ctx context.Context, ba
 
 // onChannel makes what a command does whose only argument is a channel: it checks the format of the output, opens the
 // backend, and calls work.
-func onChannel(b *backendFlags, o *output, work func(
+func onChannel(b *backendFlags, o *screen.Output, work func(
 	ctx context.Context, backend driver.Backend, channel string, out, errOut io.Writer,
 ) error,
 ) func(cmd *cobra.Command, args []string) error {
 	return func(cmd *cobra.Command, args []string) error {
-		if err := o.check(); err != nil {
+		if err := o.Check(); err != nil {
 			return usage(cmd, err)
 		}
 		return b.use(cmd, func(ctx context.Context, backend driver.Backend) error {

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/godwitmq/godwit/cmd/godwit/internal/connection"
+	"github.com/godwitmq/godwit/cmd/godwit/internal/screen"
 )
 
 const aboutContexts = "A context says what a command talks to. It is a connection of godwit.yaml, or of the file that\n" +
@@ -27,12 +28,12 @@ func newContext() *cobra.Command {
 }
 
 func newContextLs() *cobra.Command {
-	var out output
+	var out screen.Output
 	cmd := &cobra.Command{
 		Use: "ls", Short: "List the contexts of godwit.yaml", Long: "List the contexts of godwit.yaml. A star marks the chosen one.",
 		Example: "  godwit context ls", Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := out.check(); err != nil {
+			if err := out.Check(); err != nil {
 				return usage(cmd, err)
 			}
 			file := connection.File()
@@ -47,7 +48,7 @@ func newContextLs() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			t, values := table{head: []string{"", "NAME", "TALKS TO", "PROTECTED"}}, []any{}
+			t, values := screen.Table{Head: []string{"", "NAME", "TALKS TO", "PROTECTED"}}, []any{}
 			for _, name := range slices.Sorted(maps.Keys(all)) {
 				c := connection.Context{Name: name, File: file, Context: all[name]}
 				row := []string{"", name, c.Target(), ""}
@@ -57,15 +58,15 @@ func newContextLs() *cobra.Command {
 				if c.Protected {
 					row[3] = "yes"
 				}
-				t.rows = append(t.rows, row)
+				t.Rows = append(t.Rows, row)
 				values = append(values, map[string]any{
 					"name": name, "target": c.Target(), "protected": c.Protected, "current": name == current,
 				})
 			}
-			return out.print(cmd.OutOrStdout(), t, values)
+			return out.Print(cmd.OutOrStdout(), t, values)
 		},
 	}
-	out.add(cmd)
+	out.Add(cmd)
 	return cmd
 }
 

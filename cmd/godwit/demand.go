@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/godwitmq/godwit/cmd/godwit/internal/screen"
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/ops"
 )
@@ -19,7 +20,7 @@ import (
 // demandOptions are the flags of `godwit demand`.
 type demandOptions struct {
 	backend backendFlags
-	output  output
+	output  screen.Output
 	serve   string
 	demand  ops.DemandOptions
 }
@@ -37,7 +38,7 @@ func newDemand() *cobra.Command {
 			"  godwit demand --serve 0.0.0.0:8081",
 		Args: onePattern,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := errors.Join(o.output.check(), o.check()); err != nil {
+			if err := errors.Join(o.output.Check(), o.check()); err != nil {
 				return usage(cmd, err)
 			}
 			if len(args) > 0 {
@@ -49,7 +50,7 @@ func newDemand() *cobra.Command {
 		},
 	}
 	o.backend.add(cmd)
-	o.output.add(cmd)
+	o.output.Add(cmd)
 	f, d := cmd.Flags(), &o.demand
 	f.DurationVar(&d.ServiceTime, "service-time", ops.DefaultServiceTime, "how long a handler takes")
 	f.DurationVar(&d.Tolerance, "tolerance", ops.DefaultTolerance, "how old messages may be when their handlers start")
@@ -85,30 +86,30 @@ func (o *demandOptions) run(ctx context.Context, b driver.Backend, out, errOut i
 	}
 	var nothing error
 	if len(all) == 0 {
-		if nothing = noChannels(ctx, b, o.demand.Match); o.output == asTable || !errors.Is(nothing, errNothing) {
+		if nothing = noChannels(ctx, b, o.demand.Match); o.output == screen.AsTable || !errors.Is(nothing, errNothing) {
 			return nothing
 		}
 	}
-	t := table{head: []string{"CHANNEL", "BACKLOG", "IN FLIGHT", "OLDEST", "WORKERS", "CONSUMERS", "NOTES"}}
+	t := screen.Table{Head: []string{"CHANNEL", "BACKLOG", "IN FLIGHT", "OLDEST", "WORKERS", "CONSUMERS", "NOTES"}}
 	values := []any{}
 	var failed []error
 	for _, d := range all {
 		values = append(values, d)
 		if d.Problem != "" {
 			failed = append(failed, errors.New(d.Problem))
-			t.rows = append(t.rows, []string{d.Channel, "", "", "", "", "", "could not be looked at"})
+			t.Rows = append(t.Rows, []string{d.Channel, "", "", "", "", "", "could not be looked at"})
 			continue
 		}
 		oldest := ""
 		if d.AgeSeconds > 0 {
-			oldest = ago(time.Duration(d.AgeSeconds * float64(time.Second)))
+			oldest = screen.Ago(time.Duration(d.AgeSeconds * float64(time.Second)))
 		}
-		t.rows = append(t.rows, []string{
+		t.Rows = append(t.Rows, []string{
 			d.Channel, strconv.FormatInt(d.Backlog, 10), strconv.FormatInt(d.InFlight, 10), oldest,
 			strconv.Itoa(d.Workers), strconv.Itoa(d.Consumers),
 		})
 	}
-	return errors.Join(append([]error{o.output.print(out, t, values), nothing}, failed...)...)
+	return errors.Join(append([]error{o.output.Print(out, t, values), nothing}, failed...)...)
 }
 
 // answer serves until ctx ends.

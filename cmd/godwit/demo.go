@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/godwitmq/godwit/cmd/godwit/internal/demo"
+	"github.com/godwitmq/godwit/cmd/godwit/internal/screen"
 	"github.com/godwitmq/godwit/local"
 )
 
@@ -82,7 +83,7 @@ func (o *demoOptions) run(ctx context.Context, out, errOut io.Writer) error {
 		o.seed = rand.Uint64()
 	}
 	do := &demo.Options{For: o.sendFor, Messages: o.messages, Seed: o.seed, Progress: errOut}
-	if terminal := terminalOf(errOut); terminal != nil {
+	if terminal := screen.TerminalOf(errOut); terminal != nil {
 		do.Progress, do.Live = terminal, true
 	}
 	stop := func() error { return nil }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/godwitmq/godwit/cmd/godwit/internal/screen"
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/ops"
 	"github.com/godwitmq/godwit/ops/describe"
@@ -21,7 +22,7 @@ import (
 // describeOptions are the flags of `godwit describe`.
 type describeOptions struct {
 	backend backendFlags
-	output  output
+	output  screen.Output
 }
 
 func newDescribe() *cobra.Command {
@@ -35,7 +36,7 @@ func newDescribe() *cobra.Command {
 		Example: "  godwit describe orders\n  godwit describe 'events.*' -o json",
 		Args:    oneChannel,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := o.output.check(); err != nil {
+			if err := o.output.Check(); err != nil {
 				return usage(cmd, err)
 			}
 			return o.backend.use(cmd, func(ctx context.Context, b driver.Backend) error {
@@ -43,8 +44,8 @@ func newDescribe() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if o.output != asTable {
-					return o.output.print(cmd.OutOrStdout(), table{}, []any{newDescribed(c)})
+				if o.output != screen.AsTable {
+					return o.output.Print(cmd.OutOrStdout(), screen.Table{}, []any{newDescribed(c)})
 				}
 				_, err = io.WriteString(cmd.OutOrStdout(), describedText(c, time.Now()))
 				return err
@@ -52,7 +53,7 @@ func newDescribe() *cobra.Command {
 		},
 	}
 	o.backend.add(cmd)
-	o.output.add(cmd)
+	o.output.Add(cmd)
 	return cmd
 }
 
@@ -112,7 +113,7 @@ func describedText(c *describe.Channel, now time.Time) string {
 	}
 	fmt.Fprintf(&b, "%s\n  %s\n  %s\n", c.Channel, role, c.Address)
 	if !c.Created.IsZero() {
-		fmt.Fprintf(&b, "  created %s, %s ago\n", c.Created.UTC().Format(time.DateTime), ago(now.Sub(c.Created)))
+		fmt.Fprintf(&b, "  created %s, %s ago\n", c.Created.UTC().Format(time.DateTime), screen.Ago(now.Sub(c.Created)))
 	}
 	if d := c.Depth; d != nil {
 		fmt.Fprintf(&b, "\nwaiting %d, in flight %d, delayed %d%s\n", d.Waiting, d.InFlight, d.Delayed, oldestOf(*d))
@@ -179,7 +180,7 @@ func pairs(all map[string]string) (lines []string) {
 		width = max(width, utf8.RuneCountInString(name))
 	}
 	for _, name := range names {
-		lines = append(lines, name+strings.Repeat(" ", width-utf8.RuneCountInString(name))+gap+all[name])
+		lines = append(lines, name+strings.Repeat(" ", width-utf8.RuneCountInString(name))+screen.Gap+all[name])
 	}
 	return lines
 }
@@ -225,7 +226,7 @@ func oldestOf(d driver.Depth) string {
 	if d.Oldest < 0 || d.Waiting == 0 {
 		return ""
 	}
-	return ", the oldest for " + ago(d.Oldest)
+	return ", the oldest for " + screen.Ago(d.Oldest)
 }
 
 func relatedText(l *ops.Listed) string {

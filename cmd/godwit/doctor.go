@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/godwitmq/godwit/cmd/godwit/internal/screen"
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/ops/doctor"
 )
@@ -16,7 +17,7 @@ import (
 // doctorOptions are the flags of `godwit doctor`.
 type doctorOptions struct {
 	backend backendFlags
-	output  output
+	output  screen.Output
 	doctor  doctor.Options
 }
 
@@ -31,7 +32,7 @@ func newDoctor() *cobra.Command {
 		Example: "  godwit doctor\n  godwit doctor 'orders*' -o json",
 		Args:    onePattern,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := o.output.check(); err != nil {
+			if err := o.output.Check(); err != nil {
 				return usage(cmd, err)
 			}
 			if len(args) > 0 {
@@ -43,7 +44,7 @@ func newDoctor() *cobra.Command {
 		},
 	}
 	o.backend.add(cmd)
-	o.output.add(cmd)
+	o.output.Add(cmd)
 	return cmd
 }
 
@@ -71,7 +72,7 @@ func (o *doctorOptions) run(ctx context.Context, b driver.Backend, out, errOut i
 			bad++
 		}
 		values = append(values, foundWrong{f.Level.String(), f.Channel, f.What, f.Means, f.Mend})
-		if o.output == asTable {
+		if o.output == screen.AsTable {
 			_, err := fmt.Fprintf(out, "%s %s: %s\n  means: %s\n  mend:  %s\n", strings.ToUpper(f.Level.String()),
 				f.Channel, f.What, f.Means, f.Mend)
 			if err != nil {
@@ -79,8 +80,8 @@ func (o *doctorOptions) run(ctx context.Context, b driver.Backend, out, errOut i
 			}
 		}
 	}
-	if o.output != asTable {
-		if err := o.output.print(out, table{}, values); err != nil {
+	if o.output != screen.AsTable {
+		if err := o.output.Print(out, screen.Table{}, values); err != nil {
 			return err
 		}
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/godwitmq/godwit/cmd/godwit/internal/screen"
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/ops"
 )
@@ -21,7 +22,7 @@ import (
 // lsOptions are the flags of `godwit ls`.
 type lsOptions struct {
 	backend backendFlags
-	output  output
+	output  screen.Output
 	list    ops.ListOptions
 
 	problems  bool
@@ -44,7 +45,7 @@ func newLs() *cobra.Command {
 		Example: "  godwit ls\n  godwit ls 'wishlist_events.*' --output jsonl\n  godwit ls --problems --sort age --watch",
 		Args:    onePattern,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := errors.Join(o.output.check(), o.check()); err != nil {
+			if err := errors.Join(o.output.Check(), o.check()); err != nil {
 				return usage(cmd, err)
 			}
 			if len(args) > 0 {
@@ -59,7 +60,7 @@ func newLs() *cobra.Command {
 		},
 	}
 	o.backend.add(cmd)
-	o.output.add(cmd)
+	o.output.Add(cmd)
 	f := cmd.Flags()
 	f.BoolVar(&o.list.NoDepths, "no-depths", false, "do not count what waits, which saves a request a channel")
 	f.BoolVar(&o.problems, "problems", false,
@@ -90,7 +91,7 @@ func (o *lsOptions) check() error {
 		return errors.New("--no-depths counts nothing, and --problems and --sort need the counts: remove one of them")
 	case o.tolerance <= 0:
 		return fmt.Errorf("--tolerance is %v: it must be positive", o.tolerance)
-	case o.watch && o.output == asJSON:
+	case o.watch && o.output == screen.AsJSON:
 		return errors.New("--watch has no end, and --output json is one list: use --output jsonl")
 	case o.every < leastPause:
 		return fmt.Errorf("--every is %v: it must be at least %v", o.every, leastPause)
@@ -103,7 +104,7 @@ func (o *lsOptions) follow(ctx context.Context, b driver.Backend, out, errOut io
 	tick := time.NewTicker(o.every)
 	defer tick.Stop()
 	for {
-		if terminal := terminalOf(out); terminal != nil && o.output == asTable {
+		if terminal := screen.TerminalOf(out); terminal != nil && o.output == screen.AsTable {
 			fmt.Fprint(terminal, "\x1b[H\x1b[2J")
 		}
 		if err := o.run(ctx, b, out); err != nil && ctx.Err() == nil {
@@ -114,7 +115,7 @@ func (o *lsOptions) follow(ctx context.Context, b driver.Backend, out, errOut io
 			return nil
 		case <-tick.C:
 		}
-		if o.output == asTable {
+		if o.output == screen.AsTable {
 			fmt.Fprintln(out)
 		}
 	}
@@ -173,13 +174,13 @@ func (o *lsOptions) run(ctx context.Context, b driver.Backend, out io.Writer) er
 	}
 	var nothing error
 	if len(all) == 0 {
-		if nothing = noChannels(ctx, b, o.list.Match); o.output == asTable || !errors.Is(nothing, errNothing) {
+		if nothing = noChannels(ctx, b, o.list.Match); o.output == screen.AsTable || !errors.Is(nothing, errNothing) {
 			return nothing
 		}
 	}
-	t := table{
-		head:   []string{"CHANNEL", "ROLE", "WAITING", "IN FLIGHT", "DELAYED", "OLDEST", "CREATED", "NOTES"},
-		noHead: o.noHead,
+	t := screen.Table{
+		Head:   []string{"CHANNEL", "ROLE", "WAITING", "IN FLIGHT", "DELAYED", "OLDEST", "CREATED", "NOTES"},
+		NoHead: o.noHead,
 	}
 	values := []any{} // an empty list in JSON is not null
 	var failed []error
@@ -187,7 +188,7 @@ func (o *lsOptions) run(ctx context.Context, b driver.Backend, out io.Writer) er
 		lookForOldest(ctx, b, &all[i])
 	}
 	if all = o.arrange(all); len(all) == 0 && nothing == nil {
-		if nothing = fmt.Errorf("%w: no channel has a problem", errNothing); o.output == asTable {
+		if nothing = fmt.Errorf("%w: no channel has a problem", errNothing); o.output == screen.AsTable {
 			return nothing
 		}
 	}
@@ -196,10 +197,10 @@ func (o *lsOptions) run(ctx context.Context, b driver.Backend, out io.Writer) er
 		if l.Err != nil {
 			failed = append(failed, l.Err)
 		}
-		t.rows = append(t.rows, row(l, o.list.NoDepths))
+		t.Rows = append(t.Rows, row(l, o.list.NoDepths))
 		values = append(values, newListed(l, o.list.NoDepths))
 	}
-	return errors.Join(append([]error{o.output.print(out, t, values), nothing}, failed...)...)
+	return errors.Join(append([]error{o.output.Print(out, t, values), nothing}, failed...)...)
 }
 
 // noChannels is the error for an empty list. For a name that is no pattern, it has the names that are near.
@@ -253,7 +254,7 @@ func row(l *ops.Listed, noDepths bool) []string {
 		waiting, inFlight = strconv.FormatInt(l.Depth.Waiting, 10), strconv.FormatInt(l.Depth.InFlight, 10)
 		delayed = strconv.FormatInt(l.Depth.Delayed, 10)
 		if l.Depth.Oldest >= 0 && l.Depth.Waiting > 0 {
-			oldest = ago(l.Depth.Oldest)
+			oldest = screen.Ago(l.Depth.Oldest)
 		}
 	}
 	created := ""

@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"github.com/godwitmq/godwit"
+	"github.com/godwitmq/godwit/cmd/godwit/internal/screen"
 )
 
 // Exit statuses, on which scripts rely.
@@ -41,7 +42,7 @@ func arguments(ctx context.Context) []string {
 
 // run is the whole command without the process, so that tests can call it.
 func run(ctx context.Context, args []string, out, errOut io.Writer) int {
-	out, errOut = &screen{to: out}, &screen{to: errOut}
+	out, errOut = &screen.Writer{To: out}, &screen.Writer{To: errOut}
 	root := newRoot()
 	root.SetArgs(args)
 	root.SetOut(out)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/godwitmq/godwit/cmd/godwit/internal/screen"
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/kafka"
 	"github.com/godwitmq/godwit/ops"
@@ -21,7 +22,7 @@ type orphansOptions struct {
 	store     s3store.Options
 	namespace string
 	names     string // a file with kafka.Options.Names
-	output    output
+	output    screen.Output
 	orphans   ops.OrphansOptions
 }
 
@@ -39,7 +40,7 @@ func newOrphans() *cobra.Command {
 			"  godwit orphans --bucket acme-prod-payloads --prefix big/ --namespace prod --older-than 168h -o jsonl",
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			err := o.output.check()
+			err := o.output.Check()
 			if err == nil && o.store.Bucket == "" {
 				err = errors.New("--bucket is missing: name the one of the producers' s3store.Options")
 			}
@@ -62,7 +63,7 @@ func newOrphans() *cobra.Command {
 			return errors.Join(err, b.Close(context.WithoutCancel(cmd.Context())))
 		},
 	}
-	o.output.add(cmd)
+	o.output.Add(cmd)
 	f := cmd.Flags()
 	f.StringVar(&o.store.Bucket, "bucket", "", "the `bucket` of the producers' store")
 	f.StringVar(&o.store.Prefix, "prefix", "", "the `prefix` of the producers' store")
@@ -88,20 +89,20 @@ func (o *orphansOptions) run(ctx context.Context, b driver.Backend, out, errOut 
 	if err != nil {
 		return err
 	}
-	t := table{head: []string{"TOPIC", "KEY", "BYTES", "WRITTEN"}}
+	t := screen.Table{Head: []string{"TOPIC", "KEY", "BYTES", "WRITTEN"}}
 	values := []any{} // an empty list in JSON is not null
 	bytes := int64(0)
 	for _, one := range all {
 		v := orphan{
 			Topic: one.Address, Bucket: one.Bucket, Key: one.Key, Size: one.Size, Written: one.Written.UTC(),
 		}
-		t.rows = append(t.rows, []string{
+		t.Rows = append(t.Rows, []string{
 			v.Topic, v.Key, strconv.FormatInt(v.Size, 10), v.Written.Format(time.DateTime),
 		})
 		values = append(values, v)
 		bytes += v.Size
 	}
-	if err := o.output.print(out, t, values); err != nil {
+	if err := o.output.Print(out, t, values); err != nil {
 		return err
 	}
 	fmt.Fprintf(errOut, "nothing points to %d objects of %d bytes; nothing was deleted\n", len(all), bytes)

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/godwitmq/godwit"
+	"github.com/godwitmq/godwit/cmd/godwit/internal/screen"
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/driver/memdriver"
 	"github.com/godwitmq/godwit/kafka"
@@ -40,11 +41,11 @@ func (left) Orphans(context.Context, time.Time) ([]driver.Orphan, error) {
 
 // Orphans are printed in all forms.
 func TestOrphansOutput(t *testing.T) {
-	for form, want := range map[output]string{
-		asTable: "TOPIC   KEY                      BYTES  WRITTEN\n" +
+	for form, want := range map[screen.Output]string{
+		screen.AsTable: "TOPIC   KEY                      BYTES  WRITTEN\n" +
 			"orders  kafka/c/topics/orders/1      5  2026-11-01 12:00:00\n" +
 			"sms     kafka/c/topics/sms/2         6  2026-11-01 12:00:00\n",
-		asJSONLines: `{"topic":"orders","bucket":"payloads","key":"kafka/c/topics/orders/1","size":5,` +
+		screen.AsJSONLines: `{"topic":"orders","bucket":"payloads","key":"kafka/c/topics/orders/1","size":5,` +
 			`"written":"2026-11-01T12:00:00Z"}` + "\n" + `{"topic":"sms","bucket":"payloads",` +
 			`"key":"kafka/c/topics/sms/2","size":6,"written":"2026-11-01T12:00:00Z"}` + "\n",
 	} {

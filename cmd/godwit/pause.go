@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/godwitmq/godwit/cmd/godwit/internal/screen"
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/ops"
 )
@@ -14,7 +15,7 @@ import (
 // pauseOptions are the flags of `godwit pause` and `godwit resume`.
 type pauseOptions struct {
 	backend backendFlags
-	output  output
+	output  screen.Output
 	yes     bool
 	resume  bool // not a flag: the command
 }
@@ -36,7 +37,7 @@ func (o *pauseOptions) command(cmd *cobra.Command) *cobra.Command {
 	cmd.Args = oneChannel
 	cmd.RunE = onChannel(&o.backend, &o.output, o.run)
 	o.backend.add(cmd)
-	o.output.add(cmd)
+	o.output.Add(cmd)
 	addYes(cmd, &o.yes)
 	return cmd
 }
@@ -79,8 +80,8 @@ func (o *pauseOptions) run(ctx context.Context, b driver.Backend, channel string
 	if !v.Done {
 		v.Now = from
 	}
-	err = o.output.print(out, table{
-		head: []string{"CHANNEL", "WAS", "NOW"}, rows: [][]string{{v.Channel, v.Was, v.Now}},
+	err = o.output.Print(out, screen.Table{
+		Head: []string{"CHANNEL", "WAS", "NOW"}, Rows: [][]string{{v.Channel, v.Was, v.Now}},
 	}, []any{v})
 	switch {
 	case err != nil:

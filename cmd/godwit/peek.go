@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/godwitmq/godwit/cmd/godwit/internal/screen"
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/ops"
 )
@@ -23,7 +24,7 @@ import (
 // peekOptions are the flags of `godwit peek`.
 type peekOptions struct {
 	backend backendFlags
-	output  output
+	output  screen.Output
 	since   string
 	groups  string
 	all     bool // --most is not given
@@ -44,7 +45,7 @@ func newPeek() *cobra.Command {
 		Args: oneChannel,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.all = !cmd.Flags().Changed("most")
-			err := o.output.check()
+			err := o.output.Check()
 			if err == nil {
 				err = o.read(time.Now())
 			}
@@ -58,7 +59,7 @@ func newPeek() *cobra.Command {
 	}
 	o.backend.add(cmd)
 	o.backend.addStore(cmd)
-	o.output.add(cmd)
+	o.output.Add(cmd)
 	f, p := cmd.Flags(), &o.peek
 	f.IntVarP(&p.Most, "most", "n", ops.DefaultPeek, "show at most so many messages")
 	f.BoolVar(&p.From.Last, "last", false, "the last messages instead of the first")
@@ -128,7 +129,7 @@ func (o *peekOptions) run(ctx context.Context, b driver.Backend, channel string,
 	case err != nil && len(entries) == 0:
 		return err
 	case len(entries) == 0:
-		if err = fmt.Errorf("%w: no message of %s can be seen now", errNothing, channel); o.output == asTable {
+		if err = fmt.Errorf("%w: no message of %s can be seen now", errNothing, channel); o.output == screen.AsTable {
 			return err
 		}
 	}
@@ -142,12 +143,12 @@ func (o *peekOptions) run(ctx context.Context, b driver.Backend, channel string,
 		}
 		return errors.Join(err, o.printGroups(groups(entries), out))
 	}
-	if o.output != asTable {
+	if o.output != screen.AsTable {
 		values := make([]any, len(entries))
 		for i := range entries {
 			values[i] = ops.NewRecord(channel, &entries[i])
 		}
-		return errors.Join(err, o.output.print(out, table{}, values))
+		return errors.Join(err, o.output.Print(out, screen.Table{}, values))
 	}
 	for i := range entries {
 		if _, failed := io.WriteString(out, describeEntry(ctx, &entries[i])); failed != nil {
@@ -170,7 +171,7 @@ type group struct {
 }
 
 func (o *peekOptions) printGroups(groups []ops.Group, out io.Writer) error {
-	t := table{head: []string{"COUNT", "GROUP", "KIND", "TYPE", "FIRST", "LAST", "ERROR"}}
+	t := screen.Table{Head: []string{"COUNT", "GROUP", "KIND", "TYPE", "FIRST", "LAST", "ERROR"}}
 	values := []any{}
 	for _, g := range groups {
 		v := group{ID: g.ID, Kind: g.Kind, Type: g.Type, Shape: g.Shape, Error: g.Error, Count: g.Count}
@@ -183,12 +184,12 @@ func (o *peekOptions) printGroups(groups []ops.Group, out io.Writer) error {
 		if kind == "" {
 			kind = "unknown"
 		}
-		t.rows = append(t.rows, []string{
+		t.Rows = append(t.Rows, []string{
 			strconv.Itoa(g.Count), g.ID, printable(kind), printable(g.Type), first, last, printable(g.Error),
 		})
 		values = append(values, v)
 	}
-	return o.output.print(out, t, values)
+	return o.output.Print(out, t, values)
 }
 
 // describeEntry is a message as a text for people.

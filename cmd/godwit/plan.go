@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/godwitmq/godwit/cmd/godwit/internal/declared"
+	"github.com/godwitmq/godwit/cmd/godwit/internal/screen"
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/topology"
 )
@@ -18,7 +19,7 @@ import (
 // planOptions are the flags of `godwit plan`.
 type planOptions struct {
 	backend backendFlags
-	output  output
+	output  screen.Output
 	out     string
 }
 
@@ -35,7 +36,7 @@ func newPlan() *cobra.Command {
 		RunE:    o.with(o.run),
 	}
 	o.backend.addName(cmd)
-	o.output.add(cmd)
+	o.output.Add(cmd)
 	cmd.Flags().StringVar(&o.out, "out", "", "write the plan to a `file`, for godwit apply")
 	return cmd
 }
@@ -66,7 +67,7 @@ func (o *planOptions) with(work fileWork) func(*cobra.Command, []string) error {
 
 // read checks the flags, and reads the file.
 func (o *planOptions) read(cmd *cobra.Command, name string) (*declared.File, error) {
-	if err := o.output.check(); err != nil {
+	if err := o.output.Check(); err != nil {
 		return nil, usage(cmd, err)
 	}
 	f, err := declared.Read(name)
@@ -101,17 +102,17 @@ func (o *planOptions) run(ctx context.Context, b driver.Backend, f *declared.Fil
 const widestValue = 40
 
 // printSteps prints steps, and behind a table what is to be known about them.
-func printSteps(o output, out, errOut io.Writer, steps []topology.Step) error {
-	t := table{head: []string{"STEP", "CHANNEL", "RESOURCE", "ATTRIBUTE", "FROM", "TO"}}
+func printSteps(o screen.Output, out, errOut io.Writer, steps []topology.Step) error {
+	t := screen.Table{Head: []string{"STEP", "CHANNEL", "RESOURCE", "ATTRIBUTE", "FROM", "TO"}}
 	values := []any{} // an empty list in JSON is not null
 	for _, s := range steps {
-		t.rows = append(t.rows, []string{
+		t.Rows = append(t.Rows, []string{
 			string(s.Kind), s.Channel, s.Resource, s.Attribute, shortened(s.From), shortened(s.To),
 		})
 		values = append(values, s)
 	}
-	if len(steps) > 0 || o != asTable {
-		if err := o.print(out, t, values); err != nil {
+	if len(steps) > 0 || o != screen.AsTable {
+		if err := o.Print(out, t, values); err != nil {
 			return err
 		}
 	}
@@ -174,7 +175,7 @@ func newApply() *cobra.Command {
 		RunE:    o.with(o.run),
 	}
 	o.backend.addName(cmd)
-	o.output.add(cmd)
+	o.output.Add(cmd)
 	addYes(cmd, &o.yes)
 	return cmd
 }
@@ -204,7 +205,7 @@ func (o *applyOptions) run(ctx context.Context, b driver.Backend, f *declared.Fi
 		return errors.Join(err, printErr)
 	}
 	fmt.Fprintf(errOut, "done: %s\n", counted(done.Done))
-	if err := printSteps(asTable, errOut, errOut, done.Left); err != nil {
+	if err := printSteps(screen.AsTable, errOut, errOut, done.Left); err != nil {
 		return err
 	}
 	if slices.ContainsFunc(done.Left, func(s topology.Step) bool { return s.Kind != topology.StepOrphan }) {

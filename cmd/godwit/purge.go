@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/godwitmq/godwit/cmd/godwit/internal/screen"
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/ops"
 )
@@ -16,7 +17,7 @@ import (
 // purgeOptions are the flags of `godwit purge`.
 type purgeOptions struct {
 	backend backendFlags
-	output  output
+	output  screen.Output
 	shared  bool
 	yes     bool
 }
@@ -35,7 +36,7 @@ func newPurge() *cobra.Command {
 	}
 	cmd.RunE = onChannel(&o.backend, &o.output, o.run)
 	o.backend.add(cmd)
-	o.output.add(cmd)
+	o.output.Add(cmd)
 	cmd.Flags().BoolVar(&o.shared, "shared", false, "also if other groups of Kafka lose the messages")
 	addYes(cmd, &o.yes)
 	return cmd
@@ -56,11 +57,11 @@ func (o *purgeOptions) run(ctx context.Context, b driver.Backend, channel string
 		return err
 	}
 	v := purged{Channel: r.Channel.String(), Messages: r.Messages, Others: r.Others, Done: o.yes}
-	t := table{
-		head: []string{"CHANNEL", "MESSAGES", "ALSO LOST BY"},
-		rows: [][]string{{v.Channel, strconv.FormatInt(v.Messages, 10), strings.Join(v.Others, ", ")}},
+	t := screen.Table{
+		Head: []string{"CHANNEL", "MESSAGES", "ALSO LOST BY"},
+		Rows: [][]string{{v.Channel, strconv.FormatInt(v.Messages, 10), strings.Join(v.Others, ", ")}},
 	}
-	if err := o.output.print(out, t, []any{v}); err != nil {
+	if err := o.output.Print(out, t, []any{v}); err != nil {
 		return err
 	}
 	flags := "--yes"
@@ -79,7 +80,7 @@ func (o *purgeOptions) run(ctx context.Context, b driver.Backend, channel string
 // rmOptions are the flags of `godwit rm`.
 type rmOptions struct {
 	backend  backendFlags
-	output   output
+	output   screen.Output
 	messages bool
 	yes      bool
 }
@@ -97,7 +98,7 @@ func newRm() *cobra.Command {
 	}
 	cmd.RunE = onChannel(&o.backend, &o.output, o.run)
 	o.backend.add(cmd)
-	o.output.add(cmd)
+	o.output.Add(cmd)
 	cmd.Flags().BoolVar(&o.messages, "messages", false, "also if there are messages in it, which are lost")
 	addYes(cmd, &o.yes)
 	return cmd
@@ -118,11 +119,11 @@ func (o *rmOptions) run(ctx context.Context, b driver.Backend, channel string, o
 		return err
 	}
 	v := removed{Channel: r.Channel.String(), Resources: r.Resources, Messages: r.Messages, Done: o.yes}
-	t := table{head: []string{"RESOURCE"}}
+	t := screen.Table{Head: []string{"RESOURCE"}}
 	for _, resource := range r.Resources {
-		t.rows = append(t.rows, []string{resource})
+		t.Rows = append(t.Rows, []string{resource})
 	}
-	if err := o.output.print(out, t, []any{v}); err != nil {
+	if err := o.output.Print(out, t, []any{v}); err != nil {
 		return err
 	}
 	if o.yes {

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/godwitmq/godwit/cmd/godwit/internal/jq"
+	"github.com/godwitmq/godwit/cmd/godwit/internal/screen"
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/ops"
 )
@@ -19,7 +20,7 @@ import (
 // requeueOptions are the flags of `godwit requeue`.
 type requeueOptions struct {
 	backend backendFlags
-	output  output
+	output  screen.Output
 	sel     selection
 	edit    string
 	yes     bool
@@ -54,7 +55,7 @@ func newRequeue() *cobra.Command {
 	}
 	o.backend.add(cmd)
 	o.backend.addStore(cmd)
-	o.output.add(cmd)
+	o.output.Add(cmd)
 	o.sel.add(cmd)
 	f, r := cmd.Flags(), &o.requeue
 	f.StringVar(&r.To, "to", "", "the `channel` that gets the messages; without it, dead letters go back to where they died")
@@ -73,7 +74,7 @@ func newRequeue() *cobra.Command {
 
 // read turns the flags into options.
 func (o *requeueOptions) read(channel string) error {
-	if err := o.output.check(); err != nil {
+	if err := o.output.Check(); err != nil {
 		return err
 	}
 	var err error
@@ -126,7 +127,7 @@ type requeued struct {
 
 // run requeues, or says what would happen.
 func (o *requeueOptions) run(ctx context.Context, b driver.Backend, channel string, out, errOut io.Writer) error {
-	terminal := terminalOf(errOut)
+	terminal := screen.TerminalOf(errOut)
 	if terminal != nil {
 		last := time.Time{}
 		o.requeue.Progress = func(p *ops.RequeueResult) {
@@ -184,12 +185,12 @@ func (o *requeueOptions) print(r *ops.RequeueResult, out, errOut io.Writer) erro
 	for _, err := range r.Refused {
 		v.Refused = append(v.Refused, err.Error())
 	}
-	t := table{head: []string{"FROM", "TO", "WAITING", "LOOKED AT", "SENT", "EDITED", "STAY"}}
-	t.rows = [][]string{{
+	t := screen.Table{Head: []string{"FROM", "TO", "WAITING", "LOOKED AT", "SENT", "EDITED", "STAY"}}
+	t.Rows = [][]string{{
 		r.From, r.To, strconv.FormatInt(r.Waiting, 10), strconv.FormatInt(r.Looked, 10), strconv.FormatInt(r.Moved, 10),
 		strconv.FormatInt(r.Edited, 10), strings.Join(stay, ", "),
 	}}
-	if err := o.output.print(out, t, []any{v}); err != nil {
+	if err := o.output.Print(out, t, []any{v}); err != nil {
 		return err
 	}
 	for _, text := range v.Refused {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/godwitmq/godwit/cmd/godwit/internal/screen"
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/ops"
 )
@@ -17,7 +18,7 @@ import (
 // rewindOptions are the flags of `godwit rewind`.
 type rewindOptions struct {
 	backend    backendFlags
-	output     output
+	output     screen.Output
 	to         string
 	partitions []int32
 	yes        bool
@@ -40,7 +41,7 @@ func newRewind() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			to, err := position(o.to, o.partitions, time.Now())
 			if err == nil {
-				err = o.output.check()
+				err = o.output.Check()
 			}
 			if err != nil {
 				return usage(cmd, err)
@@ -51,7 +52,7 @@ func newRewind() *cobra.Command {
 		},
 	}
 	o.backend.add(cmd)
-	o.output.add(cmd)
+	o.output.Add(cmd)
 	f := cmd.Flags()
 	f.StringVar(&o.to, "to", "", "the `position`: start, end, a time (RFC 3339), a duration back from now, or offset:N")
 	f.Int32SliceVar(&o.partitions, "partition", nil, "only these `partitions`")
@@ -110,7 +111,7 @@ func (o *rewindOptions) run(ctx context.Context, b driver.Backend, channel strin
 	if err != nil {
 		return err
 	}
-	t := table{head: []string{"PARTITION", "WAS", "TO", "HANDLED AGAIN", "SKIPPED"}}
+	t := screen.Table{Head: []string{"PARTITION", "WAS", "TO", "HANDLED AGAIN", "SKIPPED"}}
 	values := []any{}
 	var again, skipped int64
 	for _, p := range r.Partitions {
@@ -119,14 +120,14 @@ func (o *rewindOptions) run(ctx context.Context, b driver.Backend, channel strin
 		if p.Was >= 0 {
 			was, v.Was = strconv.FormatInt(p.Was, 10), &p.Was
 		}
-		t.rows = append(t.rows, []string{
+		t.Rows = append(t.Rows, []string{
 			strconv.Itoa(int(p.Partition)), was, strconv.FormatInt(p.To, 10), strconv.FormatInt(p.Again, 10),
 			strconv.FormatInt(p.Skipped, 10),
 		})
 		values = append(values, v)
 		again, skipped = again+p.Again, skipped+p.Skipped
 	}
-	if err := o.output.print(out, t, values); err != nil {
+	if err := o.output.Print(out, t, values); err != nil {
 		return err
 	}
 	if r.Delayed > 0 {

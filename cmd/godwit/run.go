@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/godwitmq/godwit"
+	"github.com/godwitmq/godwit/cmd/godwit/internal/screen"
 	"github.com/godwitmq/godwit/cmd/godwit/internal/worker"
 	"github.com/godwitmq/godwit/driver"
 )
@@ -182,7 +183,7 @@ func (o *runOptions) run(ctx context.Context, cmd *cobra.Command, b driver.Backe
 	told()
 	err = errors.Join(err, end())
 	fmt.Fprintf(errOut, "%d handled, %d retried, %d dead letters, %d released, in %s\n", report.Handled, report.Retried,
-		report.Rejected, report.Released, ago(report.Took))
+		report.Rejected, report.Released, screen.Ago(report.Took))
 	return err
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/godwitmq/godwit"
 	"github.com/godwitmq/godwit/cmd/godwit/internal/compose"
+	"github.com/godwitmq/godwit/cmd/godwit/internal/screen"
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/ops"
 )
@@ -20,7 +21,7 @@ import (
 // sendOptions are the flags of `godwit send`.
 type sendOptions struct {
 	backend   backendFlags
-	output    output
+	output    screen.Output
 	file      string // of one body; "-": standard input
 	lines     string // a file with a message in each line
 	headers   []string
@@ -53,7 +54,7 @@ func newSend() *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := errors.Join(o.output.check(), o.check(args[1:])); err != nil {
+			if err := errors.Join(o.output.Check(), o.check(args[1:])); err != nil {
 				return usage(cmd, err)
 			}
 			source, closeFile, err := o.source(args[1:], cmd.InOrStdin())
@@ -68,7 +69,7 @@ func newSend() *cobra.Command {
 	}
 	o.backend.add(cmd)
 	o.backend.addStore(cmd)
-	o.output.add(cmd)
+	o.output.Add(cmd)
 	f, m := cmd.Flags(), &o.message
 	f.StringVarP(&o.file, "file", "f", "", "a `file` with the body; -: standard input")
 	f.StringVar(&o.lines, "jsonl", "", "a `file` with a message in each line; -: standard input")
@@ -189,7 +190,7 @@ func (o *sendOptions) run(ctx context.Context, b driver.Backend, channel string,
 		err = fmt.Errorf("%w\n%d messages were sent before", err, s.sent)
 	} else if s.sent > 1 || s.duplicates > 0 {
 		fmt.Fprintf(errOut, "%d messages were sent to %s, %d of them duplicates, in %s\n", s.sent, channel, s.duplicates,
-			ago(time.Since(s.begun)))
+			screen.Ago(time.Since(s.begun)))
 	}
 	return err
 }
@@ -228,7 +229,7 @@ func (s *sending) all(ctx context.Context, next compose.Source, out io.Writer) (
 			s.duplicates++
 		}
 		ids = append(ids, sentMessage{one.receipt.MessageID, one.receipt.Duplicate})
-		if s.o.output != asJSON {
+		if s.o.output != screen.AsJSON {
 			err = errors.Join(err, s.print(out, ids))
 			ids = ids[:0]
 		}
@@ -258,15 +259,15 @@ func (s *sending) all(ctx context.Context, next compose.Source, out io.Writer) (
 	for len(on) > 0 {
 		answered()
 	}
-	if s.o.output == asJSON {
+	if s.o.output == screen.AsJSON {
 		err = errors.Join(err, s.print(out, ids))
 	}
 	return err
 }
 
 func (s *sending) print(out io.Writer, ids []any) error {
-	if s.o.output != asTable {
-		return s.o.output.print(out, table{}, ids)
+	if s.o.output != screen.AsTable {
+		return s.o.output.Print(out, screen.Table{}, ids)
 	}
 	for _, id := range ids {
 		if _, err := fmt.Fprintln(out, id.(sentMessage).ID); err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/godwitmq/godwit/cmd/godwit/internal/screen"
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/kafka"
 	"github.com/godwitmq/godwit/ops"
@@ -18,7 +19,7 @@ import (
 // sweepOptions are the flags of `godwit sweep`.
 type sweepOptions struct {
 	backend        backendFlags
-	output         output
+	output         screen.Output
 	notifiers      notifierFlags
 	state, journal string
 	undo           string
@@ -50,7 +51,7 @@ func newSweep() *cobra.Command {
 		},
 	}
 	o.backend.add(cmd)
-	o.output.add(cmd)
+	o.output.Add(cmd)
 	f, s := cmd.Flags(), &o.sweep
 	f.StringVar(&s.Owner, "owner", "", "whose channels, by their tag owner; without it, GODWIT_OWNER")
 	f.BoolVar(&s.Scheduled, "scheduled", false, "announce what is unused, and delete what an earlier run has announced")
@@ -66,7 +67,7 @@ func newSweep() *cobra.Command {
 }
 
 func (o *sweepOptions) check(cmd *cobra.Command) error {
-	if err := o.output.check(); err != nil {
+	if err := o.output.Check(); err != nil {
 		return err
 	}
 	s := &o.sweep
@@ -120,7 +121,7 @@ func (o *sweepOptions) run(ctx context.Context, b driver.Backend, out, errOut io
 	if r == nil {
 		return err
 	}
-	t := table{head: []string{"CHANNEL", "ROLE", "OWNER", "CLASS", "DONE", "REASON"}}
+	t := screen.Table{Head: []string{"CHANNEL", "ROLE", "OWNER", "CLASS", "DONE", "REASON"}}
 	values := []any{}
 	for i := range r.Findings {
 		f := &r.Findings[i]
@@ -128,10 +129,10 @@ func (o *sweepOptions) run(ctx context.Context, b driver.Backend, out, errOut io
 		if f.Problem != "" {
 			why = f.Problem
 		}
-		t.rows = append(t.rows, []string{f.Channel, f.Role, f.Owner, string(f.Class), string(f.Action), why})
+		t.Rows = append(t.Rows, []string{f.Channel, f.Role, f.Owner, string(f.Class), string(f.Action), why})
 		values = append(values, f)
 	}
-	err = errors.Join(o.output.print(out, t, values), err)
+	err = errors.Join(o.output.Print(out, t, values), err)
 	fmt.Fprintln(errOut, r.Summary())
 	if r.Journal != "" {
 		fmt.Fprintf(errOut, "`godwit sweep --undo %s` makes them again\n", r.Journal)
@@ -196,17 +197,17 @@ func (o *sweepOptions) restore(ctx context.Context, b driver.Backend, out, errOu
 	if all == nil {
 		return fmt.Errorf("--undo %s: %w", o.undo, err)
 	}
-	t := table{head: []string{"CHANNEL", "MADE", "EXISTS", "NOTES"}}
+	t := screen.Table{Head: []string{"CHANNEL", "MADE", "EXISTS", "NOTES"}}
 	values := []any{}
 	made := 0
 	for _, r := range all {
-		t.rows = append(t.rows, []string{
+		t.Rows = append(t.Rows, []string{
 			r.Channel, strings.Join(r.Made, ", "), strings.Join(r.Found, ", "), r.Problem,
 		})
 		values = append(values, r)
 		made += len(r.Made)
 	}
-	err = errors.Join(o.output.print(out, t, values), err)
+	err = errors.Join(o.output.Print(out, t, values), err)
 	fmt.Fprintf(errOut, "%d resources were made again\n", made)
 	return err
 }

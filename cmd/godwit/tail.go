@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/godwitmq/godwit/cmd/godwit/internal/screen"
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/ops"
 )
@@ -21,7 +22,7 @@ import (
 // tailOptions are the flags of `godwit tail`.
 type tailOptions struct {
 	backend backendFlags
-	output  output
+	output  screen.Output
 	since   string
 	most    int // messages; 0: no limit
 	tail    ops.TailOptions
@@ -41,7 +42,7 @@ func newTail() *cobra.Command {
 			"  godwit tail orders --since 2h -n 100 -o jsonl\n  godwit tail orders --id orders/3/1200",
 		Args: oneChannel,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := errors.Join(o.output.check(), o.read(time.Now())); err != nil {
+			if err := errors.Join(o.output.Check(), o.read(time.Now())); err != nil {
 				return usage(cmd, err)
 			}
 			return o.backend.use(cmd, func(ctx context.Context, b driver.Backend) error {
@@ -51,7 +52,7 @@ func newTail() *cobra.Command {
 	}
 	o.backend.add(cmd)
 	o.backend.addStore(cmd)
-	o.output.add(cmd)
+	o.output.Add(cmd)
 	f := cmd.Flags()
 	f.StringVar(&o.since, "since", "", "begin earlier: at a `time` (RFC 3339), or a duration back from now")
 	f.StringVar(&o.tail.From.ID, "id", "",
@@ -65,7 +66,7 @@ func newTail() *cobra.Command {
 // read reads the flags.
 func (o *tailOptions) read(now time.Time) (err error) {
 	switch {
-	case o.output == asJSON:
+	case o.output == screen.AsJSON:
 		return errors.New("--output json is one list, and tail has no end: use --output jsonl")
 	case o.most < 0:
 		return fmt.Errorf("--most is %d: it cannot be negative; 0 is no limit", o.most)
@@ -127,7 +128,7 @@ func (o *tailOptions) wanted(e *ops.Entry) bool {
 
 // show prints one message in one line.
 func (o *tailOptions) show(channel string, e *ops.Entry, out io.Writer) error {
-	if o.output == asJSONLines {
+	if o.output == screen.AsJSONLines {
 		return json.NewEncoder(out).Encode(ops.NewRecord(channel, e))
 	}
 	var line strings.Builder

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/godwitmq/godwit"
+	"github.com/godwitmq/godwit/cmd/godwit/internal/screen"
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/kafka"
 	"github.com/godwitmq/godwit/ops"
@@ -235,7 +236,7 @@ func TestTailRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = b.Close(context.Background()) }()
-	o := tailOptions{output: asTable}
+	o := tailOptions{output: screen.AsTable}
 	if err := o.run(t.Context(), unpeekable{b}, "events.mail", &locked{}, &locked{}); err == nil ||
 		!strings.Contains(err.Error(), "godwit peek") {
 		t.Errorf("a queue of SQS itself: %v", err)

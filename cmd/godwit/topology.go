@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/godwitmq/godwit/cmd/godwit/internal/declared"
+	"github.com/godwitmq/godwit/cmd/godwit/internal/screen"
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/topology"
 )
@@ -35,7 +36,7 @@ func newTopology() *cobra.Command {
 // topologyLsOptions are the flags of `godwit topology ls`.
 type topologyLsOptions struct {
 	backend backendFlags
-	output  output
+	output  screen.Output
 	prices  string // a file
 	list    topology.ResourcesOptions
 }
@@ -51,7 +52,7 @@ func newTopologyLs() *cobra.Command {
 		Example: "  godwit topology ls --namespace prod\n  godwit topology ls -o json",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			err := o.output.check()
+			err := o.output.Check()
 			if err == nil {
 				err = o.readPrices()
 			}
@@ -64,7 +65,7 @@ func newTopologyLs() *cobra.Command {
 		},
 	}
 	o.backend.add(cmd)
-	o.output.add(cmd)
+	o.output.Add(cmd)
 	o.list.Since = 24 * time.Hour
 	cmd.Flags().Var((*span)(&o.list.Since), "since", "the `period` whose requests are counted, as 90m or 7d")
 	cmd.Flags().StringVar(&o.prices, "prices", "", "a `file` in JSON with the prices of a million requests: date, queue, "+
@@ -94,15 +95,15 @@ func (o *topologyLsOptions) run(ctx context.Context, b driver.Backend, out, errO
 	if err != nil {
 		return err
 	}
-	t := table{head: []string{"OWNER", "CHANNEL", "ROLE", "TOPOLOGY", "AGE", "SENT", "RECEIVED", "USD/MONTH"}}
+	t := screen.Table{Head: []string{"OWNER", "CHANNEL", "ROLE", "TOPOLOGY", "AGE", "SENT", "RECEIVED", "USD/MONTH"}}
 	values := []any{}
 	sums := map[string]float64{}
 	for _, r := range all {
 		age := ""
 		if !r.Created.IsZero() {
-			age = ago(time.Since(r.Created))
+			age = screen.Ago(time.Since(r.Created))
 		}
-		t.rows = append(t.rows, []string{
+		t.Rows = append(t.Rows, []string{
 			r.Owner, r.Channel, r.Role, r.Topology, age, r.Sent.String(), r.Received.String(), r.Cost.String(),
 		})
 		values = append(values, r)
@@ -110,10 +111,10 @@ func (o *topologyLsOptions) run(ctx context.Context, b driver.Backend, out, errO
 			sums[r.Owner] += r.Cost.Dollars
 		}
 	}
-	if len(all) == 0 && o.output == asTable {
+	if len(all) == 0 && o.output == screen.AsTable {
 		return noChannels(ctx, b, "")
 	}
-	if err := o.output.print(out, t, values); err != nil {
+	if err := o.output.Print(out, t, values); err != nil {
 		return err
 	}
 	if len(all) == 0 {
@@ -137,7 +138,7 @@ type topologyExportOptions struct {
 const exports = "mermaid, markdown, terraform, cloudformation, iam, asyncapi, keda or schema"
 
 func newTopologyExport() *cobra.Command {
-	o := topologyExportOptions{planOptions: planOptions{output: asTable}}
+	o := topologyExportOptions{planOptions: planOptions{output: screen.AsTable}}
 	cmd := &cobra.Command{
 		Use:   "export FILE --as FORM",
 		Short: "Write declared channels in another form",
@@ -309,7 +310,7 @@ func newTopologyDestroy() *cobra.Command {
 
 func (o *topologyFileOptions) add(cmd *cobra.Command) {
 	o.backend.addName(cmd)
-	o.output.add(cmd)
+	o.output.Add(cmd)
 	addYes(cmd, &o.yes)
 }
 
@@ -344,17 +345,17 @@ func (o *topologyFileOptions) delete(ctx context.Context, b driver.Backend, f *d
 ) error {
 	o.destroy.Delete = o.yes
 	all, err := topology.Destroy(ctx, b, f.Spec, &o.destroy)
-	t := table{head: []string{"CHANNEL", "NAME", "MESSAGES", "DELETED"}}
+	t := screen.Table{Head: []string{"CHANNEL", "NAME", "MESSAGES", "DELETED"}}
 	values := []any{}
 	messages := int64(0)
 	for _, d := range all {
-		t.rows = append(t.rows, []string{
+		t.Rows = append(t.Rows, []string{
 			d.Channel, d.Name, strconv.FormatInt(d.Messages, 10), strconv.FormatBool(d.Deleted),
 		})
 		values = append(values, d)
 		messages += d.Messages
 	}
-	if printErr := o.output.print(out, t, values); err != nil || printErr != nil {
+	if printErr := o.output.Print(out, t, values); err != nil || printErr != nil {
 		return errors.Join(err, printErr)
 	}
 	what := fmt.Sprintf("%d resources with %d messages", len(all), messages)

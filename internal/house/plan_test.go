@@ -270,6 +270,7 @@ var plan = []room{
 		ours: []string{".", "console", "driver", "local", "localaws", "localaws/wire", "ops"},
 	},
 	{path: "cmd/godwit/internal/manual", others: []string{cobra, pflag}},
+	{path: "cmd/godwit/internal/screen", others: []string{cobra, xterm}},
 	{path: "cmd/godwit/internal/worker", ours: []string{".", "internal/backoff"}},
 	{path: "cmd/godwit/internal/demo", ours: []string{"..."}},
 	{path: "cmd/godwit-lambda", ours: []string{"..."}, others: []string{awsSDK, lambdaSDK}},

@@ -1,4 +1,4 @@
-package main
+package screen
 
 import (
 	"encoding/json"
@@ -16,44 +16,46 @@ import (
 	"golang.org/x/term"
 )
 
-// output is the form in which a command prints its result.
-type output string
+// Output is the form in which a command prints its result.
+type Output string
 
 const (
-	asTable     output = "table"
-	asJSON      output = "json"
-	asJSONLines output = "jsonl"
+	AsTable     Output = "table"
+	AsJSON      Output = "json"
+	AsJSONLines Output = "jsonl"
 )
 
-func (o *output) add(cmd *cobra.Command) {
-	*o = asTable
-	cmd.Flags().StringVarP((*string)(o), "output", "o", string(asTable),
+// Add adds the flag --output.
+func (o *Output) Add(cmd *cobra.Command) {
+	*o = AsTable
+	cmd.Flags().StringVarP((*string)(o), "output", "o", string(AsTable),
 		"the `form` of the result: table, json (one list) or jsonl (a line for each)")
 }
 
-func (o output) check() error {
+// Check refuses forms that there are not.
+func (o Output) Check() error {
 	switch o {
-	case asTable, asJSON, asJSONLines:
+	case AsTable, AsJSON, AsJSONLines:
 		return nil
 	}
-	return fmt.Errorf("--output is %q: use %s, %s or %s", string(o), asTable, asJSON, asJSONLines)
+	return fmt.Errorf("--output is %q: use %s, %s or %s", string(o), AsTable, AsJSON, AsJSONLines)
 }
 
-// table is a result as a table. A row with fewer cells than the head ends early.
-type table struct {
-	head   []string
-	rows   [][]string
-	noHead bool // the head is not printed
+// Table is a result as a table. A row with fewer cells than the head ends early.
+type Table struct {
+	Head   []string
+	Rows   [][]string
+	NoHead bool // the head is not printed
 }
 
-// print prints a result: the table, or the values as JSON.
-func (o output) print(to io.Writer, t table, values []any) error {
+// Print prints a result: the table, or the values as JSON.
+func (o Output) Print(to io.Writer, t Table, values []any) error {
 	switch o {
-	case asJSON:
+	case AsJSON:
 		enc := json.NewEncoder(to)
 		enc.SetIndent("", "  ")
 		return enc.Encode(values)
-	case asJSONLines:
+	case AsJSONLines:
 		enc := json.NewEncoder(to)
 		for _, v := range values {
 			if err := enc.Encode(v); err != nil {
@@ -66,34 +68,34 @@ func (o output) print(to io.Writer, t table, values []any) error {
 	return err
 }
 
-// gap is between two columns.
-const gap = "  "
+// Gap is between two columns.
+const Gap = "  "
 
 // String returns the table with columns that are as wide as their widest cell. Columns of numbers end at the right.
-func (t table) String() string {
-	rows := [][]string{t.head}
-	for _, row := range t.rows {
-		rows = append(rows, append(slices.Clone(row), make([]string, len(t.head)-len(row))...))
+func (t Table) String() string {
+	rows := [][]string{t.Head}
+	for _, row := range t.Rows {
+		rows = append(rows, append(slices.Clone(row), make([]string, len(t.Head)-len(row))...))
 	}
-	widths, numbers := make([]int, len(t.head)), make([]bool, len(t.head))
-	for i := range t.head {
-		numbers[i] = len(t.rows) > 0
+	widths, numbers := make([]int, len(t.Head)), make([]bool, len(t.Head))
+	for i := range t.Head {
+		numbers[i] = len(t.Rows) > 0
 		for k, row := range rows {
-			if k > 0 || !t.noHead {
+			if k > 0 || !t.NoHead {
 				widths[i] = max(widths[i], utf8.RuneCountInString(row[i]))
 			}
 			numbers[i] = numbers[i] && (k == 0 || isNumber(row[i]))
 		}
 	}
 	var b strings.Builder
-	if t.noHead {
+	if t.NoHead {
 		rows = rows[1:]
 	}
 	for _, row := range rows {
 		var line strings.Builder
 		for i, cell := range row {
 			if i > 0 {
-				line.WriteString(gap)
+				line.WriteString(Gap)
 			}
 			fill := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
 			if numbers[i] {
@@ -110,8 +112,8 @@ func (t table) String() string {
 // isNumber reports whether a cell is a number, or empty.
 func isNumber(cell string) bool { return strings.Trim(cell, "0123456789.") == "" }
 
-// ago is a time span in one or two units, the way people say it: 40s, 3m, 2h10m, 5d.
-func ago(d time.Duration) string {
+// Ago is a time span in one or two units, the way people say it: 40s, 3m, 2h10m, 5d.
+func Ago(d time.Duration) string {
 	switch {
 	case d < time.Second:
 		return "0s"
@@ -128,15 +130,15 @@ func ago(d time.Duration) string {
 	return strconv.Itoa(int(d/(24*time.Hour))) + "d"
 }
 
-// screen is what the command prints to, errors too. It escapes everything that could control a terminal but line breaks
+// Writer is what the command prints to, errors too. It escapes everything that could control a terminal but line breaks
 // and tabs, whatever part of the command prints it: control characters, bytes that are no UTF-8, and marks that change
 // the direction of a text. In JSON the result means the same.
-type screen struct {
-	to   io.Writer
+type Writer struct {
+	To   io.Writer
 	rest []byte // of a character whose end has not come
 }
 
-func (s *screen) Write(p []byte) (int, error) {
+func (s *Writer) Write(p []byte) (int, error) {
 	text := append(s.rest, p...)
 	whole := len(text)
 	for back := 1; back < utf8.UTFMax && back <= len(text); back++ {
@@ -148,15 +150,15 @@ func (s *screen) Write(p []byte) (int, error) {
 		}
 	}
 	s.rest = slices.Clone(text[whole:])
-	if _, err := s.to.Write(escaped(text[:whole])); err != nil {
+	if _, err := s.To.Write(escaped(text[:whole])); err != nil {
 		return 0, err
 	}
 	return len(p), nil
 }
 
 // Close closes what is printed to, if that can be closed.
-func (s *screen) Close() error {
-	if c, ok := s.to.(io.Closer); ok {
+func (s *Writer) Close() error {
+	if c, ok := s.To.(io.Closer); ok {
 		return c.Close()
 	}
 	return nil
@@ -179,13 +181,13 @@ func escaped(text []byte) []byte {
 	return out
 }
 
-// terminalOf returns the terminal behind a screen, for what the command itself draws; nil: there is none.
-func terminalOf(w io.Writer) io.Writer {
-	s, ok := w.(*screen)
+// TerminalOf returns the terminal behind a Writer, for what the command itself draws; nil: there is none.
+func TerminalOf(w io.Writer) io.Writer {
+	s, ok := w.(*Writer)
 	if !ok {
 		return nil
 	}
-	f, ok := s.to.(*os.File)
+	f, ok := s.To.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
 		return nil
 	}
