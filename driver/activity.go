@@ -39,3 +39,12 @@ func (r Reading[T]) Known() bool { return r.Err == nil }
 
 // ErrNotCounted is in a [Reading] of what the service does not count, or of what a channel of this kind does not have.
 var ErrNotCounted = errors.New("the service does not count this")
+
+// Member is a process that receives from a channel, as the service knows it.
+type Member struct {
+	ID     string // of this membership
+	Client string // what the client calls itself
+	Host   string // where it is, as the service sees it
+	// Partitions are what it receives from now; none: nothing yet, or the service does not tell.
+	Partitions []int32
+}

@@ -20,6 +20,9 @@ func (b *Backend) Operations() driver.Operations {
 		) error {
 			return operate.Follow(ctx, b.operator, ch, from, each)
 		},
+		Members: func(ctx context.Context, ch driver.Channel) ([]driver.Member, error) {
+			return operate.Members(ctx, b.operator, ch)
+		},
 		Purge: b.Purge, Remove: b.Remove, Snapshot: b.Snapshot, Restore: b.Restore,
 		Rewind: b.Rewind, Orphans: b.Orphans,
 	}

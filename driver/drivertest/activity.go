@@ -22,6 +22,11 @@ func activityCases() []testCase {
 	}, {
 		name: "activity/since", needs: meters, run: activitySince,
 		shows: "only what has happened since the time is counted, and the future is refused",
+	}, {
+		name:  "activity/members",
+		shows: "a process that receives is a member of the channel until its receiver is closed",
+		needs: need("Operations.Members", func(h *Harness) bool { return h.Can.Members }),
+		run:   activityMembers,
 	}}
 }
 
@@ -123,5 +128,39 @@ func activitySince(k *kit) {
 	}
 	if all, err := m.Activity(k.ctx, nil, middle); err != nil || len(all) > 0 {
 		k.Errorf("the activity of no channels: %v, %v", all, err)
+	}
+}
+
+func activityMembers(k *kit) {
+	ch := driver.Channel{Queue: "watched"}
+	k.ensure(k.spec(ch))
+	e := &end{k: k, ch: ch, send: k.sender(ch)}
+	count := func(want int) {
+		members, err := k.do.Members(k.ctx, ch)
+		if err != nil || len(members) != want {
+			k.Errorf("the members are %+v (%v), want %d", members, err, want)
+		}
+		for _, m := range members {
+			if m.ID == "" || m.Client == "" && m.Host == "" {
+				k.Errorf("nobody could find the member %+v", m)
+			}
+		}
+	}
+	count(0)
+	e.put(bodies("a")...)
+	r, err := k.backend.Receiver(k.ctx, ch, driver.ReceiverOptions{Concurrency: 10, Wait: wait, Lease: k.h.lease()})
+	if err != nil {
+		k.Fatal(err)
+	}
+	e.recv = r
+	ds := e.get(1)
+	count(1)
+	e.settle(driver.Done, ds...)
+	if err := r.Close(k.ctx); err != nil {
+		k.Fatal(err)
+	}
+	count(0)
+	if _, err := k.do.Members(k.ctx, driver.Channel{Exchange: "watched"}); driver.ClassOf(err) != driver.Permanent {
+		k.Errorf("the members of an exchange: %v, want an error of class Permanent", err)
 	}
 }

@@ -18,6 +18,7 @@ func operationsComplete(k *kit) {
 	}{
 		{"Catalog", can.Lists, do.Catalog != nil, "", true},
 		{"Activity", can.Meters, do.Activity != nil, "", true},
+		{"Members", can.Members, do.Members != nil, "", true},
 		{"Peek", can.Peeks, do.Peek != nil, "", true},
 		{"Follow", can.Follows, do.Follow != nil, "", true},
 		{"Return", can.Forwards && can.DeadLetters, do.Return != nil, "", true},

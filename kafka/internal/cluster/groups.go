@@ -48,10 +48,11 @@ func (c *Cluster) Groups(ctx context.Context) ([]string, error) {
 	return groups.Groups(), nil
 }
 
-// Member is a member of a group, and the topics to which it has subscribed.
+// Member is a member of a group, the topics to which it has subscribed, and the partitions that it has, by topic.
 type Member struct {
 	ID, Client, Host string
 	Topics           []string
+	Partitions       map[string][]int32
 }
 
 // Members returns the members of groups, of the classic kind and of KIP-848.
@@ -67,6 +68,12 @@ func (c *Cluster) Members(ctx context.Context, groups ...string) (members []Memb
 			if c, ok := m.Join.AsConsumer(); ok {
 				one.Topics = c.Topics
 			}
+			if c, ok := m.Assigned.AsConsumer(); ok {
+				one.Partitions = map[string][]int32{}
+				for _, t := range c.Topics {
+					one.Partitions[t.Topic] = t.Partitions
+				}
+			}
 			members = append(members, one)
 		}
 	}
@@ -76,10 +83,38 @@ func (c *Cluster) Members(ctx context.Context, groups ...string) (members []Memb
 	}
 	for _, g := range modern {
 		for _, m := range g.Members {
-			members = append(members, Member{m.MemberID, m.ClientID, m.ClientHost, m.SubscribedTopics})
+			members = append(members, Member{
+				m.MemberID, m.ClientID, m.ClientHost, m.SubscribedTopics, assigned(m.Assignment),
+			})
 		}
 	}
 	return members, nil
+}
+
+// Sharers returns the members of a share group.
+func (c *Cluster) Sharers(ctx context.Context, group string) (members []Member, err error) {
+	all, err := c.Admin.DescribeShareGroups(ctx, group)
+	if err == nil {
+		err = all[group].Err
+	}
+	if err != nil && driver.ClassOf(failure.Classify(err)) != driver.NotFound {
+		return nil, fmt.Errorf("look up the members of share group %s: %w", group, failure.Classify(err))
+	}
+	for _, m := range all[group].Members {
+		members = append(members, Member{
+			m.MemberID, m.ClientID, m.ClientHost, m.SubscribedTopicNames, assigned(m.Assignment),
+		})
+	}
+	return members, nil
+}
+
+// assigned are partitions by topic.
+func assigned(all kadm.TopicsSet) map[string][]int32 {
+	partitions := map[string][]int32{}
+	for _, t := range all.Sorted() {
+		partitions[t.Topic] = t.Partitions
+	}
+	return partitions
 }
 
 // Texts are members as errors name them, in order. A broker may describe one in both ways.

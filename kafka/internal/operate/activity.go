@@ -1,6 +1,7 @@
 package operate
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -107,4 +108,33 @@ func oldest(ctx context.Context, n *Namespace, ch driver.Channel) (r driver.Read
 			"records that are not finished could not be read", ch, d.Waiting)}
 	}
 	return r
+}
+
+// Members is driver.Operations.Members, as kafka.Backend describes it.
+func Members(ctx context.Context, n *Namespace, ch driver.Channel) ([]driver.Member, error) {
+	if ch.Queue == "" {
+		return nil, failure.Permanent("channel %s: an exchange has no group: ask for one of its channels", ch)
+	}
+	if err := n.Channels.Legal(ch); err != nil {
+		return nil, err
+	}
+	group, topic := n.Channels.Group(ch), n.Channels.TopicOf(ch)
+	var all []cluster.Member
+	var err error
+	if n.Channels.Uses(ch).Share {
+		all, err = n.Cluster.Sharers(ctx, group)
+	} else {
+		all, err = n.Cluster.Members(ctx, group)
+	}
+	if err != nil {
+		return nil, err
+	}
+	members := make([]driver.Member, len(all))
+	for i, m := range all {
+		members[i] = driver.Member{ID: m.ID, Client: m.Client, Host: m.Host, Partitions: slices.Clone(m.Partitions[topic])}
+		slices.Sort(members[i].Partitions)
+	}
+	slices.SortFunc(members, func(a, b driver.Member) int { return cmp.Compare(a.ID, b.ID) })
+	// A broker may describe a member in both ways.
+	return slices.CompactFunc(members, func(a, b driver.Member) bool { return a.ID == b.ID }), nil
 }
