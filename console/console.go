@@ -17,6 +17,7 @@ import (
 	"github.com/godwitmq/godwit/console/internal/runs"
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/ops"
+	"github.com/godwitmq/godwit/ops/processes"
 )
 
 //go:embed static pages
@@ -36,7 +37,7 @@ type Console struct {
 	scans     *scans
 	pauses    pauses
 	estate    estate
-	processes *processes
+	processes *processes.Processes
 	streams   chan struct{} // a place for each open stream
 	folder    string
 	ours      bool // the folder is temporary
@@ -65,8 +66,8 @@ func New(b driver.Backend, o *Options) (*Console, error) {
 	if c.guard, err = newGuard(&c.o); err != nil {
 		return nil, err
 	}
-	if c.processes, err = newProcesses(&c.o); err != nil {
-		return nil, err
+	if c.processes, err = processes.New(&processes.Options{Addresses: c.o.Workers, Own: c.o.Own}); err != nil {
+		return nil, fmt.Errorf("console: Options.Workers: %w", err)
 	}
 	sampler, err := ops.NewSampler(b, &ops.SamplerOptions{
 		Interval: c.o.Interval, Requests: c.o.Requests, History: c.o.History, Fresh: c.o.Local != nil,
@@ -91,7 +92,7 @@ func New(b driver.Backend, o *Options) (*Console, error) {
 
 // lookBeside reads settings and the reports of workers, for the problems that figures of channels do not show.
 func (c *Console) lookBeside(ctx context.Context, v *ops.View) {
-	c.processes.ask(ctx)
+	c.processes.Ask(ctx)
 	if _, err := c.estate.survey(ctx, c.b, v); err != nil && ctx.Err() == nil {
 		c.log.Debug("console: read the settings of channels", "err", err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/ops"
 	"github.com/godwitmq/godwit/ops/describe"
+	"github.com/godwitmq/godwit/ops/processes"
 )
 
 const (
@@ -26,15 +27,15 @@ const (
 
 // notices are the problems that are no channel's alone: stuck handlers, a tenant that takes the time of the others, and
 // processes that do not report.
-func notices(r *request, seen index, kept *reported) (all []trouble) {
+func notices(r *request, seen index, kept *processes.Reports) (all []trouble) {
 	if kept == nil {
 		return nil
 	}
-	for _, err := range kept.problems {
+	for _, err := range kept.Problems {
 		all = append(all, trouble{warning, chart.Plain(err.Error(), 200), r.c.url("workers")})
 	}
-	for i := range kept.reports {
-		process := &kept.reports[i]
+	for i := range kept.All {
+		process := &kept.All[i]
 		for k := range process.Consumers {
 			work := &process.Consumers[k]
 			if t := stuckIn(work, time.Now()); t.Text != "" {

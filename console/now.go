@@ -140,7 +140,7 @@ func nowPage(r *request) (*view, error) {
 	d.HistoryErr = seen.HistoryErr
 	rows := rowsOf(r.c, seen)
 	d.sum(rows)
-	d.Notices = notices(r, indexOf(seen), r.c.processes.kept.Load())
+	d.Notices = notices(r, indexOf(seen), r.c.processes.Last())
 	rows = slices.DeleteFunc(rows, func(one row) bool { return !matches(one.Name, d.Query) })
 	d.Matches = len(rows)
 	if less := by[n].less; less != nil {

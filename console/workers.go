@@ -3,186 +3,23 @@ package console
 import (
 	"cmp"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"html/template"
-	"io"
 	"math"
-	"net"
-	"net/http"
-	"net/url"
-	"os"
 	"slices"
-	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/godwitmq/godwit/console/internal/chart"
 	"github.com/godwitmq/godwit/ops"
+	"github.com/godwitmq/godwit/ops/processes"
 )
 
 const (
-	// reportMost bounds the report of one process, and reportTakes the time of all.
-	reportMost  = 16 << 20
-	reportTakes = 2 * time.Second
-	// reportFresh is how old reports may be.
-	reportFresh = time.Second
-	// processesMost bounds the processes that are asked: a name of DNS may have many addresses.
-	processesMost = 200
 	// lanesMost is how many running handlers the picture has.
 	lanesMost = 60
 	// tenantsMost is how many tenants the picture has.
 	tenantsMost = 10
 )
-
-// processes asks the processes that report what their consumers hold.
-type processes struct {
-	addresses []string
-	own       *ops.Workers
-	client    *http.Client
-	busy      chan struct{} // has an element while somebody asks
-	at        time.Time
-	reports   []ops.WorkersReport
-	problems  []error
-	kept      atomic.Pointer[reported] // the last answers; nil: none yet
-}
-
-// reported is what the processes answered.
-type reported struct {
-	reports  []ops.WorkersReport
-	problems []error
-}
-
-// newProcesses reads the list of addresses, some of which may be files of others.
-func newProcesses(o *Options) (*processes, error) {
-	p := &processes{
-		own: o.Own, busy: make(chan struct{}, 1),
-		client: &http.Client{
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		},
-	}
-	for _, address := range o.Workers {
-		file, isFile := strings.CutPrefix(address, "@")
-		if !isFile {
-			p.addresses = append(p.addresses, address)
-			continue
-		}
-		text, err := os.ReadFile(file)
-		if err != nil {
-			return nil, fmt.Errorf("console: read the addresses of workers: %w", err)
-		}
-		p.addresses = append(p.addresses, strings.Fields(string(text))...)
-	}
-	for i, address := range p.addresses {
-		if !strings.Contains(address, "://") {
-			p.addresses[i] = "http://" + address
-		}
-		if u, err := url.Parse(p.addresses[i]); err != nil || u.Hostname() == "" || u.Scheme != "http" &&
-			u.Scheme != "https" {
-			return nil, fmt.Errorf("console: Options.Workers has %q: use an address such as 10.0.0.7:8080/workers",
-				address)
-		}
-	}
-	return p, nil
-}
-
-// none reports whether no process can report.
-func (p *processes) none() bool { return p.own == nil && len(p.addresses) == 0 }
-
-// ask returns the reports, and which processes did not report.
-func (p *processes) ask(ctx context.Context) ([]ops.WorkersReport, []error) {
-	select {
-	case p.busy <- struct{}{}:
-		defer func() { <-p.busy }()
-	case <-ctx.Done():
-		return nil, []error{context.Cause(ctx)}
-	}
-	if time.Since(p.at) < reportFresh {
-		return p.reports, p.problems
-	}
-	ctx, cancel := context.WithTimeout(ctx, reportTakes)
-	defer cancel()
-	var reports []ops.WorkersReport
-	var problems []error
-	if p.own != nil {
-		reports = append(reports, p.own.Report(true))
-	}
-	var mu sync.Mutex
-	var asking sync.WaitGroup
-	for _, u := range p.resolve(ctx) {
-		asking.Go(func() {
-			r, err := p.one(ctx, u)
-			mu.Lock()
-			defer mu.Unlock()
-			if err != nil {
-				problems = append(problems, fmt.Errorf("%s does not report: %w", u.Host, err))
-				return
-			}
-			reports = append(reports, *r)
-		})
-	}
-	asking.Wait()
-	slices.SortFunc(reports, func(a, b ops.WorkersReport) int {
-		return cmp.Or(cmp.Compare(a.Host, b.Host), cmp.Compare(a.PID, b.PID))
-	})
-	slices.SortFunc(problems, func(a, b error) int { return cmp.Compare(a.Error(), b.Error()) })
-	p.at, p.reports, p.problems = time.Now(), reports, problems
-	p.kept.Store(&reported{reports, problems})
-	return reports, problems
-}
-
-// resolve returns an address for each process: a name of DNS has one for each of its addresses.
-func (p *processes) resolve(ctx context.Context) (all []*url.URL) {
-	for _, address := range p.addresses {
-		u, err := url.Parse(address)
-		if err != nil {
-			continue // New has parsed it
-		}
-		q := u.Query()
-		q.Set("stacks", "")
-		u.RawQuery = q.Encode()
-		hosts, err := net.DefaultResolver.LookupHost(ctx, u.Hostname())
-		if err != nil || u.Scheme == "https" || len(hosts) < 2 { // a certificate is of the name
-			all = append(all, u)
-			continue
-		}
-		for _, host := range hosts {
-			one := *u
-			if one.Host = host; u.Port() != "" {
-				one.Host = net.JoinHostPort(host, u.Port())
-			}
-			all = append(all, &one)
-		}
-	}
-	return all[:min(len(all), processesMost)]
-}
-
-// one asks one process.
-func (p *processes) one(ctx context.Context, u *url.URL) (*ops.WorkersReport, error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
-	if err != nil {
-		return nil, err
-	}
-	answer, err := p.client.Do(r)
-	if err != nil {
-		return nil, err
-	}
-	defer answer.Body.Close()
-	if answer.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("it answers with %s", answer.Status)
-	}
-	text, err := io.ReadAll(io.LimitReader(answer.Body, reportMost+1))
-	if err != nil {
-		return nil, err
-	}
-	var report ops.WorkersReport
-	if len(text) > reportMost {
-		return nil, errors.New("its report is too large")
-	}
-	return &report, json.Unmarshal(text, &report)
-}
 
 // workRow is a consumer of a process.
 type workRow struct {
@@ -215,12 +52,12 @@ type workersData struct {
 
 // workersPage shows the running handlers of the processes that report.
 func workersPage(r *request) (*view, error) {
-	d := &workersData{None: r.c.processes.none(), Bodies: r.may >= LevelBodies}
-	reports, problems := r.c.processes.ask(r.Context())
-	d.Problems = problems
+	d := &workersData{None: r.c.processes.None(), Bodies: r.may >= LevelBodies}
+	reported := r.c.processes.Ask(r.Context())
+	d.Problems = reported.Problems
 	lanes := chart.Lanes{Label: "running handlers by age against their timeout", Width: 1180}
 	now := time.Now()
-	for _, report := range reports {
+	for _, report := range reported.All {
 		process := fmt.Sprintf("%s %d", report.Host, report.PID)
 		for _, c := range report.Consumers {
 			row := workRow{ConsumerWork: c, Process: process, Href: r.c.url("channel", c.Channel)}
@@ -238,7 +75,7 @@ func workersPage(r *request) (*view, error) {
 			}
 		}
 	}
-	d.Left = drawLanes(&lanes, reports, now, d.Bodies)
+	d.Left = drawLanes(&lanes, reported.All, now, d.Bodies)
 	if len(lanes.Rows) > 0 {
 		d.Lanes = lanes.SVG()
 	}
@@ -285,16 +122,15 @@ func paceOf(ends []ops.HandlerEnd, now time.Time) (rate float64, p50, p95, p99 t
 }
 
 // handlerTimes draws the times of the handlers of a channel; "": no process reports them.
-func handlerTimes(ctx context.Context, p *processes, channel string, at time.Time, step time.Duration,
+func handlerTimes(ctx context.Context, p *processes.Processes, channel string, at time.Time, step time.Duration,
 	points int,
 ) template.HTML {
-	if p.none() {
+	if p.None() {
 		return ""
 	}
-	reports, _ := p.ask(ctx)
 	var ends []ops.HandlerEnd
 	reported := false
-	for _, r := range reports {
+	for _, r := range p.Ask(ctx).All {
 		for i := range r.Consumers {
 			if r.Consumers[i].Channel == channel {
 				reported = true
@@ -347,13 +183,13 @@ type tenantsData struct {
 
 // tenantsPage shows the tenants and keys with most handler time, and what blocks those that wait.
 func tenantsPage(r *request) (*view, error) {
-	d := &tenantsData{None: r.c.processes.none()}
-	reports, problems := r.c.processes.ask(r.Context())
-	d.Problems = problems
+	d := &tenantsData{None: r.c.processes.None()}
+	reported := r.c.processes.Ask(r.Context())
+	d.Problems = reported.Problems
 	now := time.Now()
 	type ofTenant struct{ channel, tenant string }
 	spent := map[ofTenant]time.Duration{}
-	for _, report := range reports {
+	for _, report := range reported.All {
 		for _, c := range report.Consumers {
 			d.Ends += len(c.Ends)
 			times, _ := spentBy(&c, now)

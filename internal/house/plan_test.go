@@ -155,7 +155,8 @@ var plan = []room{
 	{path: "ops/internal/calling", ours: []string{"driver", "internal/backoff"}},
 	{path: "ops/internal/history", ours: []string{"driver", "internal/wholefile"}},
 	{path: "ops/internal/walk", ours: []string{"driver", "internal/backoff", "ops/internal/calling"}},
-	{path: "ops/describe", ours: []string{"driver", "ops"}},
+	{path: "ops/describe", ours: []string{"driver", "ops", "ops/internal/...", "ops/processes"}},
+	{path: "ops/processes", ours: []string{"ops"}},
 	{path: "ops/doctor", ours: []string{"driver", "ops/describe"}},
 	{
 		path: "telemetry", ours: []string{".", "driver", "internal/deathkind"},
@@ -174,7 +175,7 @@ var plan = []room{
 	},
 	{path: "telemetry/emf", others: []string{otel + "/attribute", otel + "/sdk/metric"}},
 
-	{path: "console", ours: []string{"console/internal/...", "driver", "ops", "ops/describe"}},
+	{path: "console", ours: []string{"console/internal/...", "driver", "ops", "ops/describe", "ops/processes"}},
 	{path: "console/internal/chart"},
 	{path: "console/internal/filter", ours: []string{"driver", "ops"}},
 	{path: "console/internal/runs"},
