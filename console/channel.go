@@ -92,7 +92,7 @@ func channelPage(r *request) (*view, error) {
 	w := find(seen, name)
 	known := indexOf(seen)
 	if !r.streams {
-		info, err := describe.Read(r.Context(), c.b, name)
+		info, err := describe.Read(r.Context(), c.b, name, nil)
 		if err != nil {
 			return nil, err
 		}

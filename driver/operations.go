@@ -46,9 +46,9 @@ type Operations struct {
 	// Catalog.
 	Activity func(ctx context.Context, cs []Channel, since time.Time) ([]Activity, error)
 
-	// Members returns the processes that receive from a channel now, by their ids. One that has died is among them until
-	// the service notices. It is an error of class [Permanent] for an exchange. nil: the service does not know who
-	// receives, as SQS.
+	// Members returns the processes that receive from a channel now, by their ids. One that has died is among them
+	// until the service notices. It is an error of class [Permanent] for an exchange. nil: the service does not know
+	// who receives, as SQS.
 	Members func(ctx context.Context, c Channel) ([]Member, error)
 
 	// Peek reads at most max messages without receiving them: no lease, no attempt, no commit. They are in the order of

@@ -46,6 +46,10 @@ type consoleOptions struct {
 	console   console.Options
 }
 
+// aboutWorkers is the help of --workers.
+const aboutWorkers = "the `address` at which a process serves ops.Workers; a name of DNS stands for all of its addresses, and\n" +
+	"@FILE for those in a file; may be repeated"
+
 func newConsole() *cobra.Command {
 	var o consoleOptions
 	cmd := &cobra.Command{
@@ -85,9 +89,7 @@ func newConsole() *cobra.Command {
 	f.StringVar(&c.Name, "name", "", "the `name` of these channels in the page, such as \"aws prod\"")
 	f.StringVar(&c.Folder, "data", "", "the `folder` of the audit log, of journals and exports (default a temporary one)")
 	f.StringVar(&c.History, "history", "", "the `file` that keeps the charts of the last six hours over a restart")
-	f.StringArrayVar(&c.Workers, "workers", nil,
-		"the `address` at which a process serves ops.Workers; a name of DNS stands for all of its addresses, and\n"+
-			"@FILE for those in a file; may be repeated")
+	f.StringArrayVar(&c.Workers, "workers", nil, aboutWorkers)
 	f.DurationVar(&c.Interval, "interval", 0, "how often every channel is looked at (default 10s)")
 	f.IntVar(&c.Requests, "requests", 0, "how many requests a minute the looks may cost (default 1200)")
 	f.StringArrayVar(&c.Mask.Headers, "mask-header", nil,

@@ -6,9 +6,13 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/godwitmq/godwit"
+	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/kafka"
+	"github.com/godwitmq/godwit/ops"
+	"github.com/godwitmq/godwit/ops/describe"
 )
 
 // wants fails unless a text has all parts, in their order.
@@ -41,7 +45,9 @@ func TestDescribe(t *testing.T) {
 		t.Fatalf("status %d: %s", status, errOut)
 	}
 	wants(t, out, "events.mail\n  queue\n  arn:aws:sqs:us-east-1:000000000000:events--mail\n  created ",
-		"\nwaiting 1, in flight 0, delayed 0", "\nbelongs to it\n", "  events.*: exchange\n",
+		"\nwaiting 1, in flight 0, delayed 0", "last hour, in steps",
+		"\nconsumers\n  not known: the service does not tell",
+		"  what they hold is not known: --workers ADDRESS", "\nbelongs to it\n", "  events.*: exchange\n",
 		"  events.mail@dlq: dead-letters, 0 waiting", "\nsettings\n", "RedrivePolicy", "VisibilityTimeout",
 		`subscription FilterPolicy        {"routing_key":[{"prefix":"MAIL."}]}`,
 		"\npolicy\n", "allows sns.amazonaws.com sqs:SendMessage, if aws:SourceArn ArnEquals arn:aws:sns:us-east-1:",
@@ -58,6 +64,13 @@ func TestDescribe(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &all); err != nil || len(all) != 1 || all[0].Depth.Waiting != 1 ||
 		all[0].Settings["VisibilityTimeout"] != "30" || len(all[0].Related) != 2 {
 		t.Errorf("%v: %s", err, out)
+	}
+	if all[0].Consumers == nil || all[0].Consumers.Told || all[0].Consumers.Asked {
+		t.Errorf("the consumers are %+v", all[0].Consumers)
+	}
+	if _, errOut, status := call(t, "describe", "events.mail", "--workers", "://"); status != exitUsage ||
+		!strings.Contains(errOut, "--workers: the address of a process is") {
+		t.Errorf("status %d: %s", status, errOut)
 	}
 	if _, errOut, status := call(t, "describe", "events.mial"); status != exitNothing ||
 		!strings.Contains(errOut, "perhaps events.mail") {
@@ -104,7 +117,9 @@ func TestDescribeOnKafka(t *testing.T) {
 		t.Fatalf("status %d: %s", status, errOut)
 	}
 	wants(t, out, "orders\n  queue\n", "\nwaiting 3, ", "  partition ", ": 3 waiting, the oldest for ",
-		"\nbelongs to it\n  orders@dlq: dead-letters, 0 waiting", "\nsettings\n", "orders partitions")
+		"\nlast hour, in steps", "  sent    ", "█ at most 0.0", "  done: not known\n", "  waiting: not known\n",
+		"\nconsumers\n  none: nobody receives from it\n", "\nbelongs to it\n  orders@dlq: dead-letters, 0 waiting",
+		"\nsettings\n", "orders partitions")
 }
 
 // A channel is deleted by its name, with messages only if that is said.
@@ -134,5 +149,29 @@ func TestRm(t *testing.T) {
 		if status != c.status || !strings.Contains(errOut, c.want) {
 			t.Errorf("%s: status %d, want %d: %s", c.args, status, c.status, errOut)
 		}
+	}
+}
+
+// Holders are told with what they run, the oldest first, and partitions that are neighbours together.
+func TestAudienceLines(t *testing.T) {
+	now := time.Now()
+	handlers := make([]ops.RunningHandler, 5)
+	for i := range handlers {
+		handlers[i] = ops.RunningHandler{ID: "id", Attempt: i + 1, Since: now.Add(-time.Minute)}
+	}
+	got := strings.Join(audienceLines(&describe.Audience{
+		Told: true,
+		Members: []driver.Member{
+			{ID: "m", Client: "c", Host: "h", Partitions: []int32{0, 1, 2, 5}}, {ID: "n"},
+		},
+		Asked: true, Holders: []describe.Holder{{Host: "web", PID: 4711, ConsumerWork: ops.ConsumerWork{
+			State: "listening", Workers: 5, Held: 7, Waiting: 2, Handled: 9, Running: handlers,
+		}}},
+	}, now), "\n")
+	want := "m (c, h): partitions 0-2,5\nn (, )\n" +
+		"process 4711 on web: listening, 5 workers, holds 7 (2 wait, 0 are retries); handled 9, retried 0, rejected 0\n" +
+		"  id runs for 1m, attempt 1\n  id runs for 1m, attempt 2\n  id runs for 1m, attempt 3\n  and 2 more"
+	if got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }

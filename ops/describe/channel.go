@@ -2,11 +2,12 @@ package describe
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/ops"
+	"github.com/godwitmq/godwit/ops/internal/calling"
+	"github.com/godwitmq/godwit/ops/processes"
 )
 
 // window is the time over which the activity is told.
@@ -19,6 +20,8 @@ type Channel struct {
 	Activity *driver.Activity // of the last hour; nil: unknown
 	Settings []Setting        // by name
 	Policy   []Statement      // nil: there is none
+	Timeline *Timeline        // the last hour; nil: unknown, or not asked for
+	Audience *Audience        // of a queue; nil: not asked for
 	// Subscribers are the addresses of all that gets the messages of an exchange.
 	Subscribers []string
 	// Related are the dead letters of a queue, the queue of dead letters, the exchange of a queue, or the queues of an
@@ -30,9 +33,28 @@ type Channel struct {
 // Setting is an attribute of a channel's resource.
 type Setting struct{ Name, Value string }
 
+// Options are the options of Read. The zero value leaves out who consumes, and how the last hour was.
+type Options struct {
+	// Audience asks who consumes the channel. Set it for somebody who looks at one channel.
+	Audience bool
+	// Processes are asked what they hold of the channel, with Audience. Set it where the application serves
+	// [ops.Workers]. nil: nobody is asked.
+	Processes *processes.Processes
+	// LastHour reads the timeline. Set it for a chart. It comes from the service's counts, which costs a call of
+	// Activity a step: on AWS, 72 metrics.
+	LastHour bool
+	// History is a file of a sampler, from which the timeline is read instead. Set it to ask the service less. "":
+	// none.
+	History string
+}
+
 // Read looks at a channel, by its name. The error for a channel that does not exist is of class NotFound, and names
 // similar ones.
-func Read(ctx context.Context, b driver.Backend, name string) (*Channel, error) {
+func Read(ctx context.Context, b driver.Backend, name string, o *Options) (*Channel, error) {
+	var opts Options
+	if o != nil {
+		opts = *o
+	}
 	all, err := ops.List(ctx, b, &ops.ListOptions{NoDepths: true})
 	if err != nil {
 		return nil, err
@@ -50,39 +72,41 @@ func Read(ctx context.Context, b driver.Backend, name string) (*Channel, error) 
 			return nil, err
 		}
 	}
-	c.readActivity(ctx, driver.OperationsOf(b))
+	do, now := driver.OperationsOf(b), time.Now()
+	if opts.LastHour && opts.History == "" {
+		c.readCounts(ctx, do, now)
+	} else {
+		c.readActivity(ctx, do)
+	}
+	if opts.History != "" {
+		c.readHistory(opts.History, now)
+	}
 	c.read(ctx, b)
+	if opts.Audience && c.Channel.Queue != "" {
+		c.Audience = &Audience{}
+		c.readAudience(ctx, do, opts.Processes)
+	}
 	c.readRelated(ctx, b, all)
 	return c, ctx.Err()
 }
 
-// All looks at all channels that are selected, but not at their activity, nor at the channels that belong to them.
+// All looks at all channels that are selected (nil: at all that there are), but not at their activity, nor at the
+// channels that belong to them.
 func All(ctx context.Context, b driver.Backend, selected func(driver.Channel) bool) ([]*Channel, error) {
 	all, err := ops.List(ctx, b, &ops.ListOptions{NoDepths: true})
 	if err != nil {
 		return nil, err
 	}
 	var channels []*Channel
-	places := make(chan struct{}, atOnce)
-	var looking sync.WaitGroup
 	for _, l := range all {
-		if !selected(l.Channel) {
+		if selected != nil && !selected(l.Channel) {
 			continue
 		}
-		c := &Channel{ChannelInfo: l.ChannelInfo}
-		channels = append(channels, c)
-		places <- struct{}{}
-		looking.Go(func() {
-			defer func() { <-places }()
-			c.read(ctx, b)
-		})
+		channels = append(channels, &Channel{ChannelInfo: l.ChannelInfo})
 	}
-	looking.Wait()
+	calling.InParallel(len(channels), func(i int) { channels[i].read(ctx, b) })
 	return channels, ctx.Err()
 }
-
-// atOnce is how many channels are looked at together.
-const atOnce = 8
 
 // read finds out what is known of the channel alone.
 func (c *Channel) read(ctx context.Context, b driver.Backend) {

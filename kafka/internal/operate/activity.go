@@ -131,8 +131,9 @@ func Members(ctx context.Context, n *Namespace, ch driver.Channel) ([]driver.Mem
 	}
 	members := make([]driver.Member, len(all))
 	for i, m := range all {
-		members[i] = driver.Member{ID: m.ID, Client: m.Client, Host: m.Host, Partitions: slices.Clone(m.Partitions[topic])}
-		slices.Sort(members[i].Partitions)
+		members[i] = driver.Member{
+			ID: m.ID, Client: m.Client, Host: m.Host, Partitions: slices.Sorted(slices.Values(m.Partitions[topic])),
+		}
 	}
 	slices.SortFunc(members, func(a, b driver.Member) int { return cmp.Compare(a.ID, b.ID) })
 	// A broker may describe a member in both ways.

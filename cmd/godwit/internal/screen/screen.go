@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"slices"
 	"strconv"
@@ -128,6 +129,29 @@ func Ago(d time.Duration) string {
 		return strconv.Itoa(int(d/time.Hour)) + "h"
 	}
 	return strconv.Itoa(int(d/(24*time.Hour))) + "d"
+}
+
+// Spark draws numbers as a line of bars, each as high as its share of the largest. NaN is unknown, and a question mark.
+func Spark(values []float64) string {
+	bars := []rune("▁▂▃▄▅▆▇█")
+	largest := 0.0
+	for _, v := range values {
+		if v > largest {
+			largest = v
+		}
+	}
+	line := make([]rune, len(values))
+	for i, v := range values {
+		switch {
+		case math.IsNaN(v):
+			line[i] = '?'
+		case v <= 0:
+			line[i] = bars[0]
+		default: // what is not zero is higher than zero
+			line[i] = bars[max(1, int(v/largest*float64(len(bars)-1)+0.5))]
+		}
+	}
+	return string(line)
 }
 
 // Writer is what the command prints to, errors too. It escapes everything that could control a terminal but line breaks

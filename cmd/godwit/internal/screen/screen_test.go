@@ -3,6 +3,7 @@ package screen
 import (
 	"bytes"
 	"encoding/json"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -53,6 +54,17 @@ func TestScreen(t *testing.T) {
 	if err := json.Unmarshal(out.Bytes(), &back); err != nil || back["error"] != in["error"] ||
 		strings.ContainsAny(out.String(), "\u009b\u202e\x1b") {
 		t.Errorf("%v: %q", err, &out)
+	}
+}
+
+// A small number is not zero, and an unknown one is not drawn as one.
+func TestSpark(t *testing.T) {
+	for want, values := range map[string][]float64{
+		"": nil, "▁▁": {0, 0}, "▁▂█?": {0, 0.001, 100, math.NaN()}, "▅█": {5, 10}, "??": {math.NaN(), math.NaN()},
+	} {
+		if got := Spark(values); got != want {
+			t.Errorf("%v is %q, want %q", values, got, want)
+		}
 	}
 }
 
