@@ -40,6 +40,10 @@ type Operations struct {
 	// a resource that Godwit has not created. nil: resources of the service have no tags.
 	Tag func(ctx context.Context, c Channel, tags map[string]string) error
 
+	// Access tells whose credentials the backend has, and tries calls that read. It changes nothing. An error of the
+	// service is in the result; the error of Access is about the call itself.
+	Access func(ctx context.Context) (Access, error)
+
 	// Activity reports on several channels in one call, in their order, because services answer for many at once. It
 	// covers the time from since until now. An error is about the whole call; what cannot be found out about a single
 	// channel is unknown there. A channel that does not exist may be answered with zeros, so take the channels from

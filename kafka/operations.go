@@ -20,6 +20,7 @@ func (b *Backend) Operations() driver.Operations {
 		) error {
 			return operate.Follow(ctx, b.operator, ch, from, each)
 		},
+		Access: func(ctx context.Context) (driver.Access, error) { return operate.Access(ctx, b.operator) },
 		Members: func(ctx context.Context, ch driver.Channel) ([]driver.Member, error) {
 			return operate.Members(ctx, b.operator, ch)
 		},

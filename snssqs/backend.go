@@ -101,6 +101,7 @@ func (b *Backend) Operations() driver.Operations {
 		Purge: b.Purge, Remove: b.Remove, Snapshot: b.Snapshot, Restore: b.Restore,
 		Pause: b.Pause, Resume: b.Resume,
 		Plan: b.provisioner.Planner.Plan, Wanted: b.estate.Wanted,
+		Access: func(ctx context.Context) (driver.Access, error) { return operate.Access(ctx, b.estate) },
 		Tag: func(ctx context.Context, ch driver.Channel, tags map[string]string) error {
 			return operate.Tag(ctx, b.estate, ch, tags)
 		},

@@ -52,6 +52,7 @@ type Abilities struct {
 	Tags        bool // has Operations.Tag
 	Snapshots   bool // has Operations.Snapshot
 	Meters      bool // has Operations.Activity
+	Access      bool // has Operations.Access
 	Members     bool // has Operations.Members
 	Transforms  bool // is a driver.Transformer
 	LongPolls   bool // a Receive returns as soon as a message is sent

@@ -5,6 +5,11 @@ func operationsCases() []testCase {
 		name:  "operations/complete",
 		shows: "a backend has the operations of its abilities, and none without those that belong to it",
 		run:   operationsComplete,
+	}, {
+		name:  "operations/access",
+		shows: "the credentials of a backend that works are accepted, and the calls that were tried are named",
+		needs: need("Operations.Access", func(h *Harness) bool { return h.Can.Access }),
+		run:   operationsAccess,
 	}}
 }
 
@@ -18,6 +23,7 @@ func operationsComplete(k *kit) {
 	}{
 		{"Catalog", can.Lists, do.Catalog != nil, "", true},
 		{"Activity", can.Meters, do.Activity != nil, "", true},
+		{"Access", can.Access, do.Access != nil, "", true},
 		{"Members", can.Members, do.Members != nil, "", true},
 		{"Peek", can.Peeks, do.Peek != nil, "", true},
 		{"Follow", can.Follows, do.Follow != nil, "", true},
@@ -44,5 +50,20 @@ func operationsComplete(k *kit) {
 		if one.has && !one.hasPartner {
 			k.Errorf("the backend has Operations.%s, and not Operations.%s", one.name, one.partner)
 		}
+	}
+}
+
+func operationsAccess(k *kit) {
+	a, err := k.do.Access(k.ctx)
+	if err != nil || a.Err != nil || len(a.Calls) == 0 {
+		k.Fatalf("the access is %+v (%v)", a, err)
+	}
+	for _, call := range a.Calls {
+		if call.Name == "" || call.Needs == "" || call.Err != nil {
+			k.Errorf("%+v: want an allowed call with its name and what needs it", call)
+		}
+	}
+	if a.Ahead.Known() && a.Ahead.Value.Abs() > countsWithin {
+		k.Errorf("the clock is ahead by %v of a service on this machine", a.Ahead.Value)
 	}
 }

@@ -1,13 +1,16 @@
 package doctor
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/ops/describe"
 )
 
 // leastReceives is how many receives a queue should allow before SQS moves a message to the dead letters by itself: a
@@ -21,7 +24,8 @@ const keptLonger = 24 * time.Hour
 // checks are all that is looked at, on whatever service.
 func checks() []func(*patient) {
 	return []func(*patient){
-		deadLetters, retention, receives, encryption, policy, subscription, replicas, paused, waitingLetters,
+		deadLetters, retention, receives, lease, encryption, policy, subscription, replicas, paused,
+		waitingLetters,
 	}
 }
 
@@ -32,7 +36,10 @@ func (p *patient) onSQS() bool { return p.Setting("VisibilityTimeout") != "" }
 
 func deadLetters(p *patient) {
 	if p.isQueue() && p.onSQS() && p.Setting("RedrivePolicy") == "" {
-		p.found(Problem, "it has no dead letters",
+		p.fixable(func(s *driver.ChannelSpec) {
+			s.NoDeadLetters = false
+			s.MaxReceives = max(s.MaxReceives, p.enoughReceives())
+		}, Problem, "it has no dead letters",
 			"a message that kills its process each time comes back until its retention ends, and is then deleted",
 			"start a consumer without NoDeadLetters, or set a redrive policy")
 	}
@@ -46,7 +53,8 @@ func retention(p *patient) {
 	if own == 0 || letters == 0 || letters >= own+keptLonger || letters >= 14*24*time.Hour {
 		return // SQS keeps nothing for more than 14 days
 	}
-	p.found(Problem, fmt.Sprintf("messages are kept for %s, and its dead letters for %s", days(own), days(letters)),
+	p.fixable(func(s *driver.ChannelSpec) { s.DeadRetention = 0 },
+		Problem, fmt.Sprintf("messages are kept for %s, and its dead letters for %s", days(own), days(letters)),
 		"the age of a dead letter counts from its first send: one that dies late is deleted before somebody sees it",
 		"keep the dead letters for 14 days: set MessageRetentionPeriod of "+p.letters.Address+" to 1209600")
 }
@@ -75,9 +83,44 @@ func receives(p *patient) {
 		return
 	}
 	if n, err := redrive.Max.Int64(); err == nil && n < leastReceives && p.isQueue() {
-		p.found(Warning, fmt.Sprintf("SQS moves a message to the dead letters after %d receives", n),
+		p.fixable(func(s *driver.ChannelSpec) { s.MaxReceives = max(s.MaxReceives, p.enoughReceives()) },
+			Warning, fmt.Sprintf("SQS moves a message to the dead letters after %d receives", n),
 			"each release at a deploy is a receive: messages that no handler has failed for become dead letters",
 			fmt.Sprintf("set maxReceiveCount to %d or more; MaxAttempts of the consumer bounds the failures", leastReceives))
+	}
+}
+
+// enoughReceives is what the consumer of a queue sets with three attempts.
+func (p *patient) enoughReceives() int {
+	if p.Channel.Channel.Ordered {
+		return 100 // each release of a lane is a receive of all of its messages
+	}
+	return 30
+}
+
+// leases of SQS that do not fit: a shorter one ends before a renewal that is repeated once, and a longer one keeps the
+// messages of a process that has died.
+const (
+	shortLease = 10 * time.Second
+	longLease  = 15 * time.Minute
+)
+
+func lease(p *patient) {
+	n, err := strconv.Atoi(p.Setting("VisibilityTimeout"))
+	d, usual := time.Duration(n)*time.Second, func(s *driver.ChannelSpec) { s.Lease = 0 }
+	switch {
+	case err != nil || !p.isQueue():
+	case d < shortLease:
+		p.fixable(usual, Warning, fmt.Sprintf("the lease of a message is %v", d),
+			"a renewal that is late once loses the lease, and the message is handled twice",
+			"leave out ConsumerOptions.Lease, or set a VisibilityTimeout of 30 or more: leases are renewed while handlers run")
+	case p.kept() > 0 && d >= p.kept():
+		p.found(Problem, fmt.Sprintf("the lease of a message is %v, and messages are kept for %v", d, days(p.kept())),
+			"a message that a process has lost is deleted before it comes back", "set a shorter VisibilityTimeout")
+	case d > longLease:
+		p.fixable(usual, Note, fmt.Sprintf("the lease of a message is %v", d),
+			"messages of a process that has died come back only then",
+			"leave out ConsumerOptions.Lease: leases are renewed while handlers run")
 	}
 }
 
@@ -85,7 +128,7 @@ func encryption(p *patient) {
 	switch {
 	case !p.onSQS(), p.Setting("KmsMasterKeyId") != "", p.Setting("SqsManagedSseEnabled") == "true":
 	default:
-		p.found(Warning, "messages are not encrypted where they are stored",
+		p.fixable(func(*driver.ChannelSpec) {}, Warning, "messages are not encrypted where they are stored",
 			"whoever reads the service's disks reads them", "set SqsManagedSseEnabled, or ConsumerOptions.Encryption")
 	}
 }
@@ -105,7 +148,8 @@ func policy(p *patient) {
 			return
 		}
 	}
-	p.found(Problem, "its policy does not let SNS send to it", "messages of the exchange do not arrive",
+	p.fixable(func(*driver.ChannelSpec) {}, Problem, "its policy does not let SNS send to it",
+		"messages of the exchange do not arrive",
 		"start its consumer with ProvisionAuto, which adds the statement")
 }
 
@@ -139,6 +183,28 @@ func replicas(p *patient) {
 			p.found(Warning, fmt.Sprintf("topic %s has %d replicas, and min.insync.replicas 1", topic, n),
 				"a message that is acknowledged may be on one broker only", "set min.insync.replicas to 2")
 		}
+	}
+}
+
+// tierInfix is in the names of topics in which retries wait.
+const tierInfix = ".retry."
+
+// tiers finds groups beside the channel's own that read a topic with tiers. Godwit's consumers with a group of their
+// own on one channel have its tiers together.
+func tiers(ctx context.Context, p *patient) {
+	purge := p.report.do.Purge
+	if p.report.do.Rewind == nil || purge == nil || !p.isQueue() || !slices.ContainsFunc(p.Settings,
+		func(s describe.Setting) bool { return strings.Contains(s.Name, tierInfix) }) {
+		return
+	}
+	planned, err := purge(ctx, p.Channel.Channel, true)
+	switch {
+	case err != nil:
+		p.report.Unknown = append(p.report.Unknown, err)
+	case len(planned.Others) > 0:
+		p.found(Note, "retries wait in tiers, and its topic has other groups: "+strings.Join(planned.Others, ", "),
+			"programs with a group of their own on one channel share its tiers and dead letters, and read them all",
+			"give each program a channel of an exchange, or use RetryBlock (docs/backends.md)")
 	}
 }
 

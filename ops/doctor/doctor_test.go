@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -21,13 +23,36 @@ type ward struct {
 	subscribe map[string][]string
 	waiting   map[string]int64
 	denied    string // a channel that may not be looked at
+	access    *driver.Access
+	specs     []driver.ChannelSpec // that were provisioned
+	plan      []driver.Difference
+	others    []string // groups
 }
 
 func (w *ward) Operations() driver.Operations {
-	return driver.Operations{
+	do := driver.Operations{
 		Catalog:  func(context.Context) ([]driver.ChannelInfo, error) { return w.channels, nil },
 		Snapshot: w.snapshot,
+		Specs: func(_ context.Context, cs []driver.Channel) ([]driver.ChannelSpec, error) {
+			return []driver.ChannelSpec{{Channel: cs[0], Owner: true, Mode: driver.Declare, MaxReceives: 3}}, nil
+		},
+		Plan: func(context.Context, []driver.ChannelSpec) ([]driver.Difference, error) { return w.plan, nil },
+		Rewind: func(context.Context, driver.Channel, driver.Position, bool) ([]driver.PartitionRewind, error) {
+			return nil, nil
+		},
+		Purge: func(context.Context, driver.Channel, bool) (driver.Purged, error) {
+			return driver.Purged{Others: w.others}, nil
+		},
 	}
+	if w.access != nil {
+		do.Access = func(context.Context) (driver.Access, error) { return *w.access, nil }
+	}
+	return do
+}
+
+func (w *ward) Ensure(_ context.Context, s driver.ChannelSpec) error {
+	w.specs = append(w.specs, s)
+	return nil
 }
 
 func (w *ward) snapshot(_ context.Context, c driver.Channel) (s driver.Snapshot, err error) {
@@ -154,5 +179,108 @@ func TestExamineUnknown(t *testing.T) {
 	}
 	if _, err := doctor.Examine(t.Context(), w, &doctor.Options{Match: "["}); err == nil {
 		t.Error("a pattern that is none was accepted")
+	}
+}
+
+// Leases that do not fit, and groups beside a channel with tiers.
+func TestExamineLeases(t *testing.T) {
+	w := &ward{others: []string{"billing"}}
+	queue := func(name string) driver.Channel { return driver.Channel{Queue: name} }
+	for name, lease := range map[string]string{"short": "5", "long": "3600", "longest": "40000"} {
+		kept := days14
+		if name == "longest" {
+			kept = "MessageRetentionPeriod=36000"
+		}
+		w.admit(queue(name), "VisibilityTimeout="+lease, kept, sse, redrive)
+	}
+	w.admit(queue("slow"), "slow.slow.retry.5s partitions=1")
+	_, got := w.examine(t, "")
+	slices.Sort(got)
+	want := []string{
+		"note long: the lease of a message is 1h0m0s",
+		"note slow: retries wait in tiers, and its topic has other groups: billing",
+		"problem longest: the lease of a message is 11h6m40s, and messages are kept for 10h0m0s",
+		"warning short: the lease of a message is 5s",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// Credentials, clock and calls are looked at first; without credentials that work, nothing else is.
+func TestExamineAccess(t *testing.T) {
+	now := time.Now()
+	for name, c := range map[string]struct {
+		access driver.Access
+		want   []string
+	}{
+		"well": {driver.Access{
+			Identity: "arn", Ahead: driver.Reading[time.Duration]{Value: time.Second},
+			Calls: []driver.AccessCall{{Name: "sqs:ListQueues"}}, Expires: now.Add(time.Hour),
+		}, nil},
+		"behind": {driver.Access{Ahead: driver.Reading[time.Duration]{Value: -6 * time.Minute}}, []string{
+			"problem : the clock of this machine is 6m0s behind the service's",
+		}},
+		"ahead": {driver.Access{Ahead: driver.Reading[time.Duration]{Value: 2 * time.Minute}}, []string{
+			"warning : the clock of this machine is 2m0s ahead of the service's",
+		}},
+		"ending": {driver.Access{Expires: now.Add(time.Minute), Source: "sso"}, []string{
+			"note : the credentials of sso end at " + now.Add(time.Minute).UTC().Format(time.DateTime),
+		}},
+		"denied": {driver.Access{Calls: []driver.AccessCall{
+			{Name: "sns:ListTopics", Err: &driver.Error{Class: driver.Denied, Err: errors.New("no")}},
+		}}, []string{"note : the credentials do not allow sns:ListTopics"}},
+		"expired": {driver.Access{Err: errors.New("they have expired")}, []string{
+			"problem : the service does not accept the credentials: they have expired",
+		}},
+	} {
+		w := &ward{access: &c.access}
+		w.admit(driver.Channel{Queue: "orders"})
+		r, got := w.examine(t, "")
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s: (-want +got):\n%s", name, diff)
+		}
+		if (r.Channels == 0) != (name == "expired") || (len(r.Allowed) == 1) != (name == "well") {
+			t.Errorf("%s: %+v", name, r)
+		}
+	}
+}
+
+// A fix changes each queue once, with all that mends its findings; a dry one changes nothing. A queue that Godwit was
+// told to use is not changed.
+func TestFix(t *testing.T) {
+	w := &ward{plan: []driver.Difference{
+		{Kind: driver.DiffersValue, Resource: "queue", Attribute: "RedrivePolicy", From: "3", To: "30"},
+		{Kind: driver.DiffersForeign, Resource: "topic"},
+	}}
+	w.admit(driver.Channel{Queue: "orders"}, visible, days4, `RedrivePolicy={"maxReceiveCount":3}`)
+	w.admit(driver.Channel{Queue: "orders", DeadLetter: true}, visible, days4, sse)
+	w.admit(driver.Channel{Queue: "mapped"}, visible, days4)
+	w.channels[2].Mapped = true
+	r, err := doctor.Examine(t.Context(), w, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range r.Findings {
+		if f.Fixable != (f.Channel == "orders") {
+			t.Errorf("%+v", f)
+		}
+	}
+	want := []doctor.Change{
+		{Channel: "orders", Resource: "queue", Attribute: "RedrivePolicy", From: "3", To: "30"},
+	}
+	for _, dry := range []bool{true, false} {
+		changes, err := r.Fix(t.Context(), dry)
+		if diff := cmp.Diff(want, changes); diff != "" || err != nil || dry != (len(w.specs) == 0) {
+			t.Errorf("dry %v: %v, %d provisioned (-want +got):\n%s", dry, err, len(w.specs), diff)
+		}
+	}
+	if len(w.specs) != 1 || w.specs[0].MaxReceives != 30 || w.specs[0].Mode != driver.Declare {
+		t.Errorf("provisioned: %+v", w.specs)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if changes, err := r.Fix(ended, false); !errors.Is(err, context.Canceled) || len(changes) > 0 || len(w.specs) != 1 {
+		t.Errorf("%v, %v", changes, err)
 	}
 }

@@ -16,6 +16,9 @@ import (
 type Options struct {
 	// Match selects channels by a pattern of path.Match. Set it to examine a part of many channels. "": all.
 	Match string
+	// Store is the store of large messages, whose bucket is looked at. Set it where programs have one. nil: there is
+	// none.
+	Store driver.Store
 }
 
 // Level says how bad a finding is.
@@ -32,10 +35,11 @@ func (l Level) String() string { return [...]string{"note", "warning", "problem"
 // Finding is something wrong or risky.
 type Finding struct {
 	Level   Level
-	Channel string
+	Channel string // "": the credentials, the clock or the bucket
 	What    string // what is there
 	Means   string // what it leads to
 	Mend    string // what to do
+	Fixable bool   // whether Report.Fix mends it
 }
 
 // Report is the result of a look.
@@ -43,6 +47,15 @@ type Report struct {
 	Channels int       // how many were looked at
 	Findings []Finding // the worst first
 	Unknown  []error   // what could not be looked at
+
+	Identity string   // who calls, as the service says it; "": unknown
+	Source   string   // where the credentials are from; "": unknown
+	Allowed  []string // the calls that were tried and are allowed
+
+	backend  driver.Backend
+	do       driver.Operations
+	remedies []*remedy
+	store    driver.Store // of a bucket that is not as it should be; nil: there is none
 }
 
 // Examine looks at channels.
@@ -58,6 +71,15 @@ func Examine(ctx context.Context, b driver.Backend, o *Options) (*Report, error)
 		ok, _ := path.Match(opts.Match, c.String())
 		return ok || opts.Match == ""
 	}
+	do := driver.OperationsOf(b)
+	if do.Snapshot == nil {
+		return nil, errors.New("doctor: this backend does not tell the settings of its channels")
+	}
+	r := &Report{backend: b, do: do}
+	if works, err := r.examineAccess(ctx, do); err != nil || !works {
+		return r, err
+	}
+	r.examineStore(ctx, opts.Store)
 	all, err := describe.All(ctx, b, func(c driver.Channel) bool { // a queue is examined together with its dead letters
 		queue := c
 		queue.DeadLetter = false
@@ -66,10 +88,6 @@ func Examine(ctx context.Context, b driver.Backend, o *Options) (*Report, error)
 	if err != nil {
 		return nil, fmt.Errorf("doctor: %w", err)
 	}
-	if driver.OperationsOf(b).Snapshot == nil {
-		return nil, errors.New("doctor: this backend does not tell the settings of its channels")
-	}
-	r := &Report{}
 	byName := map[driver.Channel]*describe.Channel{}
 	addresses := map[string]bool{}
 	for _, c := range all {
@@ -86,6 +104,7 @@ func Examine(ctx context.Context, b driver.Backend, o *Options) (*Report, error)
 		for _, check := range checks() {
 			check(p)
 		}
+		tiers(ctx, p)
 	}
 	slices.SortStableFunc(r.Findings, func(a, b Finding) int { return cmp.Compare(b.Level, a.Level) })
 	return r, nil
@@ -105,5 +124,14 @@ type patient struct {
 }
 
 func (p *patient) found(l Level, what, means, mend string) {
-	p.report.Findings = append(p.report.Findings, Finding{l, p.Channel.Channel.String(), what, means, mend})
+	p.report.Findings = append(p.report.Findings, Finding{l, p.Channel.Channel.String(), what, means, mend, false})
+}
+
+// fixable is found with a remedy, if the queue's specification can be changed.
+func (p *patient) fixable(change func(*driver.ChannelSpec), l Level, what, means, mend string) {
+	p.found(l, what, means, mend)
+	if p.mendable() {
+		p.remedy(change)
+		p.report.Findings[len(p.report.Findings)-1].Fixable = true
+	}
 }

@@ -85,6 +85,26 @@ func classOfCode(code string) (driver.Class, bool) {
 	return 0, false
 }
 
+// Explained adds what to do about credentials that the service refuses.
+func Explained(err error) error {
+	api, ok := errors.AsType[smithy.APIError](err)
+	if !ok {
+		return err
+	}
+	what := ""
+	switch api.ErrorCode() {
+	case "ExpiredToken", "ExpiredTokenException", "RequestExpired":
+		what = "the credentials have expired: sign in again (aws sso login), or renew what sets AWS_SESSION_TOKEN"
+	case "InvalidClientTokenId", "UnrecognizedClientException":
+		what = "the access key does not exist: check AWS_PROFILE and AWS_ACCESS_KEY_ID, and that the session token is set"
+	case "SignatureDoesNotMatch":
+		what = "the secret key is not that of the access key, or the clock of this machine is wrong"
+	default:
+		return err
+	}
+	return fmt.Errorf("%s: %w", what, err)
+}
+
 // Permanent returns an error that repeating the call cannot help.
 func Permanent(format string, args ...any) error {
 	return &driver.Error{Class: driver.Permanent, Err: fmt.Errorf(format, args...)}
