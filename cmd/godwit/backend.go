@@ -28,6 +28,7 @@ import (
 // the environment, as for any client of AWS or Kafka.
 type backendFlags struct {
 	context   string // of godwit.yaml; "": none is named
+	guarded   string // the protected context that is used and that no flag names; "": there is none
 	quiet     bool   // what the context talks to is not told
 	name      string // "aws" or "kafka"; "": the environment decides
 	namespace string
@@ -192,6 +193,9 @@ func (b *backendFlags) enter(cmd *cobra.Command) error {
 	}
 	if c.Protected && changes(cmd) && b.context == "" {
 		return fmt.Errorf("the context %s is protected: to change something there, add --context %s", c.Name, c.Name)
+	}
+	if c.Protected && b.context == "" {
+		b.guarded = c.Name
 	}
 	if err := c.Set(); err != nil {
 		return err

@@ -19,6 +19,7 @@ func TestCalls(t *testing.T) {
 	for name, args := range map[string][]string{
 		"bare":            {},
 		"help":            {"--help"},
+		"help-top":        {"top", "--help"},
 		"help-version":    {"version", "--help"},
 		"help-demo":       {"demo", "--help"},
 		"demo-for":        {"demo", "--for", "-1s"},

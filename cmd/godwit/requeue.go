@@ -100,10 +100,15 @@ func (o *requeueOptions) read(channel string) error {
 		return errors.New("--max-deaths is 0: no message has died less often; -1 is no limit")
 	}
 	if o.requeue.Journal == "" {
-		o.requeue.Journal = "godwit-requeue-" + strings.ReplaceAll(channel, "/", "_") + ".journal"
+		o.requeue.Journal = journalOf(channel)
 	}
 	o.requeue.Dry = !o.yes
 	return nil
+}
+
+// journalOf is the file of the journal where no flag names one.
+func journalOf(channel string) string {
+	return "godwit-requeue-" + strings.ReplaceAll(channel, "/", "_") + ".journal"
 }
 
 // requeued is the result in JSON.

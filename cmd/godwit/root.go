@@ -31,9 +31,9 @@ func newRoot() *cobra.Command {
 		CompletionOptions:          cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
 	root.SetFlagErrorFunc(usage)
-	root.AddCommand(newDemo(), newLocal(), newLs(), newDescribe(), newDoctor(), newSend(), newRun(), newPeek(),
-		newTail(), newRequeue(), newExport(), newImport(), newOrphans(), newPause(), newResume(), newPurge(), newRm(),
-		newRewind(), newPlan(), newApply(), newTopology(), newContext(), newConsole(),
+	root.AddCommand(newDemo(), newLocal(), newLs(), newDescribe(), newDoctor(), newTop(), newSend(), newRun(),
+		newPeek(), newTail(), newRequeue(), newExport(), newImport(), newOrphans(), newPause(), newResume(), newPurge(),
+		newRm(), newRewind(), newPlan(), newApply(), newTopology(), newContext(), newConsole(),
 		newHealth(), newDemand(), newAlerts(), newSweep(), newVersion(), newMan())
 	return root
 }

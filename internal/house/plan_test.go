@@ -262,6 +262,10 @@ var plan = []room{
 	{path: "cmd/godwit/internal/compose", ours: []string{".", "driver"}},
 	{path: "cmd/godwit/internal/boot"},
 	{path: "cmd/godwit/internal/connection", ours: []string{"internal/wholefile", "topology"}},
+	{
+		path: "cmd/godwit/internal/dashboard", ours: []string{"cmd/godwit/internal/screen", "driver", "ops"},
+		others: []string{"github.com/gdamore/tcell/v2"},
+	},
 	{path: "cmd/godwit/internal/declared", ours: []string{"driver", "kafka", "s3store", "snssqs", "topology"}},
 	{path: "cmd/godwit/internal/detach"},
 	{path: "cmd/godwit/internal/faults", ours: []string{"localaws", "localaws/wire"}},

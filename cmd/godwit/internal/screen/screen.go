@@ -188,6 +188,9 @@ func (s *Writer) Close() error {
 	return nil
 }
 
+// Escape is a text without anything that could control a terminal but line breaks and tabs.
+func Escape(text string) string { return string(escaped([]byte(text))) }
+
 func escaped(text []byte) []byte {
 	out := make([]byte, 0, len(text))
 	for len(text) > 0 {

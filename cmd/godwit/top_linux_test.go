@@ -1,0 +1,182 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/godwitmq/godwit"
+)
+
+// terminal is a pseudo-terminal with the command in it.
+type terminal struct {
+	*testing.T
+	screen *os.File
+	cmd    *exec.Cmd
+	seen   string // since the last key
+}
+
+// onTerminal runs the command in a terminal of some columns.
+func onTerminal(t *testing.T, columns uint16, env []string, args ...string) *terminal {
+	t.Helper()
+	fd, err := syscall.Open("/dev/ptmx", syscall.O_RDWR|syscall.O_NOCTTY|syscall.O_NONBLOCK|syscall.O_CLOEXEC, 0)
+	if err != nil {
+		t.Skipf("there are no pseudo-terminals here: %v", err)
+	}
+	control := func(request uintptr, of unsafe.Pointer) {
+		t.Helper()
+		if _, _, wrong := syscall.Syscall(syscall.SYS_IOCTL, uintptr(fd), request, uintptr(of)); wrong != 0 {
+			t.Fatal(wrong)
+		}
+	}
+	unlocked, number := int32(0), uint32(0)
+	control(syscall.TIOCSPTLCK, unsafe.Pointer(&unlocked))
+	control(syscall.TIOCGPTN, unsafe.Pointer(&number))
+	control(syscall.TIOCSWINSZ, unsafe.Pointer(&[4]uint16{12, columns}))
+	tty, err := os.OpenFile("/dev/pts/"+strconv.Itoa(int(number)), os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tty.Close()
+	term := &terminal{T: t, screen: os.NewFile(uintptr(fd), "/dev/ptmx")}
+	term.cmd = exec.Command(os.Args[0], args...)
+	term.cmd.Env = append(append(os.Environ(), actAsCommand+"=1", "TERM=xterm-256color", "LC_ALL=C.UTF-8"), env...)
+	term.cmd.Dir = t.TempDir()
+	term.cmd.Stdin, term.cmd.Stdout, term.cmd.Stderr = tty, tty, tty
+	term.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := term.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = term.cmd.Process.Kill()
+		_ = term.cmd.Wait()
+		_ = term.screen.Close()
+	})
+	return term
+}
+
+// shows reads until the terminal has been sent a text, for at most a minute.
+func (t *terminal) shows(want string) {
+	t.Helper()
+	if err := t.screen.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	piece := make([]byte, 4096)
+	for !strings.Contains(t.seen, want) && !strings.Contains(words(t.seen), want) {
+		n, err := t.screen.Read(piece)
+		if t.seen += string(piece[:n]); err != nil {
+			t.Fatalf("%q is not shown: %v\n%q", want, err, t.seen[max(0, len(t.seen)-500):])
+		}
+	}
+}
+
+var (
+	moves    = regexp.MustCompile("\x1b\\[[0-9;]*H")
+	controls = regexp.MustCompile("\x1b(\\[[0-9;?<>]*[a-zA-Z]|\\(B|[=>])")
+)
+
+// words is what a terminal was sent, without where it is on the screen.
+func words(sent string) string {
+	return strings.Join(strings.Fields(controls.ReplaceAllString(moves.ReplaceAllString(sent, " "), "")), " ")
+}
+
+func (t *terminal) types(keys string) {
+	t.Helper()
+	t.seen = ""
+	if _, err := t.screen.WriteString(keys); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// ends waits for the end of the command, and returns its status.
+func (t *terminal) ends() int {
+	t.Helper()
+	go func() {
+		for piece := make([]byte, 4096); ; { // what is not read blocks the command
+			if n, err := t.screen.Read(piece); n == 0 && err != nil {
+				return
+			}
+		}
+	}()
+	err := t.cmd.Wait()
+	if status, ok := errors.AsType[*exec.ExitError](err); ok {
+		return status.ExitCode()
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	return exitDone
+}
+
+// letter sends a dead letter of a channel.
+func letter(t *testing.T, channel string) {
+	t.Helper()
+	provisioned(t, channel, &godwit.ConsumerOptions{})
+	if _, errOut, status := call(t, "send", channel+"@dlq", "x"); status != exitDone {
+		t.Fatalf("status %d: %s", status, errOut)
+	}
+}
+
+// On a terminal of 40 columns, top shows a channel with its dead letter, describes it, and sends it back after a
+// question. The terminal is as before when it ends.
+func TestTop(t *testing.T) {
+	server := onServer(t)
+	letter(t, "orders")
+	term := onTerminal(t, 40, nil, "top", "--every", "1s")
+	term.shows("1 channel, 1 with problems")
+	term.shows("orders")
+	term.shows("\x1b[91m") // red
+	term.types("\r")
+	term.shows("esc back")
+	term.types("\x1b")
+	term.shows("enter describe")
+	term.types("r")
+	term.shows("Send them back?")
+	term.types("y")
+	term.shows("1 messages of orders@dlq were sent")
+	term.types("q")
+	if status := term.ends(); status != exitDone {
+		t.Errorf("status %d", status)
+	}
+	if n := server.SQS().Queue("orders").Model().Stats().Visible; n != 1 {
+		t.Errorf("%d messages wait in orders, want 1", n)
+	}
+}
+
+// An interrupt ends top as well, and with NO_COLOR nothing is coloured.
+func TestTopEnds(t *testing.T) {
+	onServer(t)
+	letter(t, "orders")
+	term := onTerminal(t, 100, []string{"NO_COLOR=1"}, "top")
+	term.shows("1 channel, 1 with problems")
+	term.shows("orders")
+	if strings.Contains(term.seen, "\x1b[91m") || strings.Contains(term.seen, "\x1b[38;") {
+		t.Errorf("it is coloured: %q", term.seen)
+	}
+	if err := term.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if status := term.ends(); status != exitDone {
+		t.Errorf("status %d", status)
+	}
+}
+
+// Without a terminal, top says what to use instead; wrong flags are told before anything is drawn.
+func TestTopWithoutATerminal(t *testing.T) {
+	onServer(t)
+	for args, want := range map[string]string{
+		"top": "use godwit ls --watch", "top --every 1ms": "--every is 1ms", "top --tolerance 0s": "--tolerance is 0s",
+		"top a b": "one pattern at most",
+	} {
+		_, errOut, status := call(t, strings.Fields(args)...)
+		if status != exitUsage || !strings.Contains(errOut, want) {
+			t.Errorf("%s: status %d: %s", args, status, errOut)
+		}
+	}
+}
