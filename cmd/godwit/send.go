@@ -42,7 +42,8 @@ func newSend() *cobra.Command {
 			"The body is the argument, a file, or standard input. With --jsonl each line of a file is a message:\n" +
 			"  {\"body\": \"text, or any JSON\", \"order_key\": \"customer-7\", \"headers\": [{\"name\": \"a\", \"value\": \"b\"}]}\n" +
 			"also body_base64, routing_key, dedup_id, delay, type, version, content_type. With --template the body, the\n" +
-			"keys and the headers are templates: {{.N}} is the number of the message, {{.Time}} its time.",
+			"keys and the headers are templates: {{.N}} is the number of the message, {{.Time}} its time, also as\n" +
+			"{{printf \"%05d\" .N}}, {{.Time.Unix}} and {{.Time.Format \"15:04:05\"}}.",
 		Example: "  godwit send orders '{\"id\": 7}' --key customer-7\n" +
 			"  godwit send 'events.*' --routing-key MAIL.SENT --file event.json\n" +
 			"  godwit send orders '{\"id\": {{.N}}}' --template --count 1000 --rate 50",

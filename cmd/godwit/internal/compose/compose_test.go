@@ -60,7 +60,16 @@ func TestRepeat(t *testing.T) {
 	if got, _ := all(next); len(got) != 3 || string(got[2].Body) != string(m.Body) {
 		t.Errorf("%+v", got)
 	}
-	for _, body := range []string{"{{.N", "{{.Number}}", "{{nothing}}"} {
+	next, err = compose.Repeat(godwit.Message{
+		Body: []byte(`a{{ .N }}{{printf "%03d" .N}} {{.Time.Unix}}{{.Time}}`),
+	}, 1, true, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := all(next); err != nil || string(got[0].Body) != "a1001 17956836002026-11-26 09:00:00 +0000 UTC" {
+		t.Errorf("%v: %q", err, got[0].Body)
+	}
+	for _, body := range []string{"{{.N", "{{.Number}}", "{{nothing}}", `{{printf "%s" .N}}`, `{{.Time.Format 3}}`} {
 		if _, err := compose.Repeat(godwit.Message{Body: []byte(body)}, 1, true, now); err == nil ||
 			!strings.Contains(err.Error(), "the body is no template") {
 			t.Errorf("%s: %v", body, err)

@@ -3,8 +3,6 @@ package compose
 import (
 	"fmt"
 	"io"
-	"strings"
-	"text/template"
 	"time"
 
 	"github.com/godwitmq/godwit"
@@ -13,16 +11,10 @@ import (
 // Source returns the next message, or io.EOF. An error names the line or the message.
 type Source func() (godwit.Message, error)
 
-// numbered is what a template can use.
-type numbered struct {
-	N    int       // from 1 on
-	Time time.Time // when the message is made, in UTC
-}
-
-// Repeat returns a message so many times. With templates, its body, keys and the values of its headers are templates of
-// text/template: {{.N}} is the number of the message, and {{.Time}} its time.
+// Repeat returns a message so many times. With templates, its body, keys and the values of its headers are templates:
+// {{.N}} is the number of the message, and {{.Time}} its time.
 func Repeat(m godwit.Message, count int, templates bool, now func() time.Time) (Source, error) {
-	var fill func(numbered) (godwit.Message, error) // nil: there are no templates
+	var fill func(numbered) godwit.Message // nil: there are no templates
 	if templates {
 		var err error
 		if fill, err = templatesOf(m); err != nil {
@@ -38,12 +30,12 @@ func Repeat(m godwit.Message, count int, templates bool, now func() time.Time) (
 		if fill == nil {
 			return m, nil
 		}
-		return fill(numbered{n, now().UTC()})
+		return fill(numbered{n, now().UTC()}), nil
 	}, nil
 }
 
 // templatesOf parses the templates of a message once.
-func templatesOf(m godwit.Message) (func(numbered) (godwit.Message, error), error) {
+func templatesOf(m godwit.Message) (func(numbered) godwit.Message, error) {
 	parts := []struct {
 		name string
 		text string
@@ -61,27 +53,19 @@ func templatesOf(m godwit.Message) (func(numbered) (godwit.Message, error), erro
 			put  func(m *godwit.Message, text string)
 		}{"--header " + h.Name, h.Value, func(m *godwit.Message, text string) { m.Headers[i].Value = text }})
 	}
-	parsed := make([]*template.Template, len(parts))
+	parsed := make([]template, len(parts))
 	for i, p := range parts {
-		t, err := template.New("").Option("missingkey=error").Parse(p.text)
-		if err == nil {
-			err = t.Execute(io.Discard, numbered{}) // so that a wrong name is found before anything is sent
+		var err error
+		if parsed[i], err = parseTemplate(p.text); err != nil {
+			return nil, fmt.Errorf("%s is no template: %w", p.name, err)
 		}
-		if err != nil {
-			return nil, fmt.Errorf("%s is no template: %s", p.name, strings.TrimPrefix(err.Error(), "template: "))
-		}
-		parsed[i] = t
 	}
-	return func(n numbered) (godwit.Message, error) {
+	return func(n numbered) godwit.Message {
 		out := m
 		out.Headers = append(godwit.Headers{}, m.Headers...)
 		for i, t := range parsed {
-			var b strings.Builder
-			if err := t.Execute(&b, n); err != nil {
-				return out, fmt.Errorf("%s of message %d: %w", parts[i].name, n.N, err)
-			}
-			parts[i].put(&out, b.String())
+			parts[i].put(&out, t.fill(n))
 		}
-		return out, nil
+		return out
 	}, nil
 }
