@@ -2,8 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
+	"os/signal"
+	"sync/atomic"
+	"syscall"
 
 	"github.com/godwitmq/godwit"
 	"github.com/godwitmq/godwit/cmd/godwit/internal/screen"
@@ -22,6 +26,8 @@ const (
 // main handles the first signal as a request to stop; a second one ends the process at once.
 func main() {
 	status := exitDone
+	// Without this, a pipe that nobody reads any more would kill the process, whatever it is doing.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	if code := godwit.Main(func(ctx context.Context) error {
 		status = run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 		return nil // run has printed the error
@@ -42,10 +48,21 @@ func arguments(ctx context.Context) []string {
 
 // run is the whole command without the process, so that tests can call it.
 func run(ctx context.Context, args []string, out, errOut io.Writer) int {
-	out, errOut = &screen.Writer{To: out}, &screen.Writer{To: errOut}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	var gone atomic.Bool // nobody reads the result any more: head has seen enough
+	out = &screen.Writer{To: out, Gone: func() {
+		gone.Store(true)
+		stop()
+	}}
+	errOut = &screen.Writer{To: errOut}
 	root := newRoot()
 	root.SetArgs(args)
 	root.SetOut(out)
 	root.SetErr(errOut)
-	return exitStatus(root.ExecuteContext(context.WithValue(ctx, commandLine{}, args)), errOut)
+	err := root.ExecuteContext(context.WithValue(ctx, commandLine{}, args))
+	if gone.Load() && (errors.Is(err, syscall.EPIPE) || errors.Is(err, context.Canceled)) {
+		return exitDone
+	}
+	return exitStatus(err, errOut)
 }

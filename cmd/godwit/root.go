@@ -31,6 +31,12 @@ func newRoot() *cobra.Command {
 		CompletionOptions:          cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
 	root.SetFlagErrorFunc(usage)
+	quiet := root.PersistentFlags().BoolP("quiet", "q", false, "print results and errors, and no other messages")
+	root.PersistentPreRun = func(cmd *cobra.Command, _ []string) {
+		if *quiet {
+			root.SetErr(io.Discard) // exitStatus prints errors elsewhere
+		}
+	}
 	root.AddCommand(newDemo(), newLocal(), newLs(), newDescribe(), newDoctor(), newTop(), newSend(), newRun(),
 		newPeek(), newTail(), newRequeue(), newExport(), newImport(), newOrphans(), newPause(), newResume(), newPurge(),
 		newRm(), newRewind(), newPlan(), newApply(), newTopology(), newContext(), newConsole(),

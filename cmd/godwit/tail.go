@@ -6,10 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -83,10 +80,6 @@ var errShown = errors.New("enough was shown")
 
 // run shows messages until ctx ends, enough were shown, or nobody reads any more.
 func (o *tailOptions) run(ctx context.Context, b driver.Backend, channel string, out, errOut io.Writer) error {
-	// Without this, a closed pipe would end the process, and the temporary queue would be left.
-	pipe := make(chan os.Signal, 1)
-	signal.Notify(pipe, syscall.SIGPIPE)
-	defer signal.Stop(pipe)
 	o.tail.Begun = func(how string) { fmt.Fprintf(errOut, "following %s: %s; interrupt to end\n", channel, how) }
 	shown := 0
 	err := ops.Tail(ctx, b, channel, &o.tail, func(es []ops.Entry) error {
@@ -107,7 +100,7 @@ func (o *tailOptions) run(ctx context.Context, b driver.Backend, channel string,
 		return left
 	}
 	switch {
-	case errors.Is(err, errShown), errors.Is(err, syscall.EPIPE):
+	case errors.Is(err, errShown):
 		return nil
 	case ctx.Err() != nil:
 		fmt.Fprintf(errOut, "%d messages were shown\n", shown)

@@ -2,6 +2,7 @@ package screen
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -159,6 +161,7 @@ func Spark(values []float64) string {
 // the direction of a text. In JSON the result means the same.
 type Writer struct {
 	To   io.Writer
+	Gone func() // is called when nobody reads any more; nil: nothing is
 	rest []byte // of a character whose end has not come
 }
 
@@ -175,6 +178,9 @@ func (s *Writer) Write(p []byte) (int, error) {
 	}
 	s.rest = slices.Clone(text[whole:])
 	if _, err := s.To.Write(escaped(text[:whole])); err != nil {
+		if s.Gone != nil && errors.Is(err, syscall.EPIPE) {
+			s.Gone()
+		}
 		return 0, err
 	}
 	return len(p), nil
