@@ -120,7 +120,9 @@ func onChannel(b *backendFlags, o *screen.Output, work func(
 
 // open opens the backend. It makes no request.
 func (b *backendFlags) open(ctx context.Context, cmd *cobra.Command) (driver.Backend, error) {
-	if err := b.enter(cmd); err != nil {
+	if err := b.enter(cmd); errors.Is(err, screen.ErrRefused) || cmd.Context().Err() != nil {
+		return nil, err
+	} else if err != nil {
 		return nil, usage(cmd, err)
 	}
 	name, err := b.choose(os.Getenv)
@@ -197,6 +199,12 @@ func (b *backendFlags) enter(cmd *cobra.Command) error {
 	if c.Protected && b.context == "" {
 		b.guarded = c.Name
 	}
+	if c.Protected && changes(cmd) && loses(cmd) && screen.Interactive(cmd.InOrStdin()) {
+		question := fmt.Sprintf("the context %s is protected: type its name to %s there: ", c.Name, cmd.Name())
+		if err := screen.Ask(cmd.Context(), cmd.InOrStdin(), question, c.Name); err != nil {
+			return err
+		}
+	}
 	if err := c.Set(); err != nil {
 		return err
 	}
@@ -219,6 +227,32 @@ func changes(cmd *cobra.Command) bool {
 		return yes.Value.String() == "true"
 	}
 	return cmd.Name() == "send" || cmd.Name() == "run"
+}
+
+// loses reports whether what a command changes cannot be undone.
+func loses(cmd *cobra.Command) bool {
+	return cmd.Name() == "purge" || cmd.Name() == "rm" || cmd.Name() == "rewind"
+}
+
+// askFrom is how many messages a command moves or deletes without a question on a terminal.
+const askFrom = 100
+
+// askMany asks somebody at a terminal before many messages of a channel are moved or deleted.
+func askMany(ctx context.Context, b driver.Backend, channel, do string) error {
+	in, ok := b.(driver.Inspector)
+	if !ok || !screen.Interactive(os.Stdin) {
+		return nil
+	}
+	info, err := ops.Find(ctx, b, channel)
+	if err != nil {
+		return err
+	}
+	depth, err := in.Inspect(ctx, info.Channel)
+	if err != nil || depth.All() <= askFrom {
+		return err
+	}
+	question := fmt.Sprintf("%d messages are in %s: type y to %s: ", depth.All(), channel, do)
+	return screen.Ask(ctx, os.Stdin, question, "y")
 }
 
 // openStore opens the store of large messages; nil: none is named.

@@ -52,6 +52,11 @@ type purged struct {
 
 // run purges, or prints what would happen.
 func (o *purgeOptions) run(ctx context.Context, b driver.Backend, channel string, out, errOut io.Writer) error {
+	if o.yes {
+		if err := askMany(ctx, b, channel, "delete them"); err != nil {
+			return err
+		}
+	}
 	r, err := ops.Purge(ctx, b, channel, &ops.PurgeOptions{Dry: !o.yes, Shared: o.shared})
 	if err != nil {
 		return err
@@ -114,6 +119,11 @@ type removed struct {
 
 // run removes, or prints what would happen.
 func (o *rmOptions) run(ctx context.Context, b driver.Backend, channel string, out, errOut io.Writer) error {
+	if o.yes && o.messages {
+		if err := askMany(ctx, b, channel, "delete them with it"); err != nil {
+			return err
+		}
+	}
 	r, err := ops.Remove(ctx, b, channel, &ops.RemoveOptions{Dry: !o.yes, Messages: o.messages})
 	if err != nil {
 		return err

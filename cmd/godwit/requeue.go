@@ -132,6 +132,11 @@ type requeued struct {
 
 // run requeues, or says what would happen.
 func (o *requeueOptions) run(ctx context.Context, b driver.Backend, channel string, out, errOut io.Writer) error {
+	if o.yes {
+		if err := askMany(ctx, b, channel, "send those that are selected"); err != nil {
+			return err
+		}
+	}
 	terminal := screen.TerminalOf(errOut)
 	if terminal != nil {
 		last := time.Time{}

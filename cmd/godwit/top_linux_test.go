@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -178,5 +179,47 @@ func TestTopWithoutATerminal(t *testing.T) {
 		if status != exitUsage || !strings.Contains(errOut, want) {
 			t.Errorf("%s: status %d: %s", args, status, errOut)
 		}
+	}
+}
+
+// On a terminal, more than a hundred messages are deleted or sent after a question, and what is lost in a protected
+// context after its name. Any other answer changes nothing.
+func TestQuestions(t *testing.T) {
+	server := onServer(t)
+	provisioned(t, "orders", nil)
+	if _, errOut, status := call(t, "send", "orders", "x", "-n", "101"); status != exitDone {
+		t.Fatalf("status %d: %s", status, errOut)
+	}
+	file := filepath.Join(t.TempDir(), "godwit.yaml")
+	text := "contexts:\n  prod: {backend: aws, region: us-east-1, protected: true, endpoint: " +
+		os.Getenv("AWS_ENDPOINT_URL") + "}\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	waiting := func() int { return server.SQS().Queue("orders").Model().Stats().Total() }
+	for _, c := range []struct {
+		args, asks, answer string
+		status             int
+	}{
+		{"purge orders --yes", "101 messages are in orders: type y to delete them: ", "n", exitFailed},
+		{
+			"rm orders --yes --messages --context prod", "prod is protected: type its name to rm there: ", "prd",
+			exitFailed,
+		},
+		{"purge orders --yes --quiet", "type y to delete them: ", "y", exitDone},
+		{"rm orders --yes --context prod", "type its name to rm there: ", "prod", exitDone},
+	} {
+		term := onTerminal(t, 80, []string{"GODWIT_CONFIG=" + file}, strings.Fields(c.args)...)
+		term.shows(strings.TrimSpace(c.asks))
+		term.types(c.answer + "\n")
+		if status := term.ends(); status != c.status {
+			t.Errorf("%s: status %d, want %d: %s", c.args, status, c.status, term.seen)
+		}
+		if c.status != exitDone && waiting() != 101 {
+			t.Errorf("%s: %d messages are left, want 101", c.args, waiting())
+		}
+	}
+	if server.SQS().Queue("orders") != nil {
+		t.Error("the queue is still there")
 	}
 }
