@@ -6,6 +6,7 @@ import (
 	"io"
 	"maps"
 	"math"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -43,6 +44,11 @@ func newDescribe() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.output.Check(); err != nil {
 				return usage(cmd, err)
+			}
+			if o.history != "" {
+				if _, err := os.Stat(o.history); err != nil {
+					return usage(cmd, fmt.Errorf("--history: %w", err))
+				}
 			}
 			asked, err := processes.New(&processes.Options{Addresses: o.workers})
 			if err != nil {

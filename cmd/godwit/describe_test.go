@@ -72,6 +72,10 @@ func TestDescribe(t *testing.T) {
 		!strings.Contains(errOut, "--workers: the address of a process is") {
 		t.Errorf("status %d: %s", status, errOut)
 	}
+	if _, errOut, status := call(t, "describe", "events.mail", "--history", "/nosuch/x"); status != exitUsage ||
+		!strings.Contains(errOut, "--history: stat /nosuch/x: no such file") {
+		t.Errorf("status %d: %s", status, errOut)
+	}
 	if _, errOut, status := call(t, "describe", "events.mial"); status != exitNothing ||
 		!strings.Contains(errOut, "perhaps events.mail") {
 		t.Errorf("status %d: %s", status, errOut)

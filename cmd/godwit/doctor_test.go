@@ -91,7 +91,8 @@ func TestDoctorFixes(t *testing.T) {
 	wants(t, errOut, "--fix mends none of 0 findings")
 }
 
-// An expired token is a finding that says what to do, and the end of the examination.
+// An expired token is a finding that says what to do, and the end of the examination. Other commands say what to do as
+// well, and not that a permission is missing.
 func TestDoctorWithAnExpiredToken(t *testing.T) {
 	server := onServer(t)
 	provisioned(t, "orders", nil)
@@ -103,4 +104,14 @@ func TestDoctorWithAnExpiredToken(t *testing.T) {
 		t.Errorf("status %d: %s", status, errOut)
 	}
 	wants(t, out, "PROBLEM: the service does not accept the credentials: the credentials have expired: sign in again")
+	server.Control("*", func(context.Context, *localaws.Request) localaws.Outcome {
+		return localaws.Outcome{Err: &wire.Error{Code: "ExpiredToken", Message: "expired", Status: 403}}
+	})
+	for _, args := range []string{"ls", "describe orders", "send orders x", "peek orders", "purge orders"} {
+		_, errOut, status := call(t, strings.Fields(args)...)
+		if status != exitFailed || !strings.Contains(errOut, "sign in again") ||
+			strings.Contains(errOut, "needs permission") {
+			t.Errorf("godwit %s: status %d: %s", args, status, errOut)
+		}
+	}
 }

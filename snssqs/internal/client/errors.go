@@ -120,11 +120,15 @@ func NotFound(format string, args ...any) error {
 	return &driver.Error{Class: driver.NotFound, Err: fmt.Errorf(format, args...)}
 }
 
-// Failed adds the class to the error of a call and, if the call was denied, the permission that it needs.
+// Failed adds the class to the error of a call and, if the call was denied, the permission that it needs, or what is
+// wrong with the credentials.
 func Failed(err error, action string) error {
 	err = Classify(err)
 	if driver.ClassOf(err) != driver.Denied {
 		return err
+	}
+	if refused := Explained(err); refused != err { //nolint:errorlint // the same error, or one around it
+		return refused
 	}
 	return fmt.Errorf("%w (it needs permission %s)", err, action)
 }
