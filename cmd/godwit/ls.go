@@ -180,6 +180,7 @@ func (o *lsOptions) run(ctx context.Context, b driver.Backend, out io.Writer) er
 	}
 	t := screen.Table{
 		Head:   []string{"CHANNEL", "ROLE", "WAITING", "IN FLIGHT", "DELAYED", "OLDEST", "CREATED", "NOTES"},
+		Spare:  []string{"CREATED", "DELAYED", "NOTES", "IN FLIGHT", "ROLE"},
 		NoHead: o.noHead,
 	}
 	values := []any{} // an empty list in JSON is not null

@@ -223,3 +223,17 @@ func TestQuestions(t *testing.T) {
 		t.Error("the queue is still there")
 	}
 }
+
+// A list fits a terminal of 40 columns.
+func TestLsOnANarrowTerminal(t *testing.T) {
+	onServer(t)
+	provisioned(t, "orders", nil)
+	for columns, created := range map[uint16]bool{40: false, 200: true} {
+		term := onTerminal(t, columns, nil, "ls")
+		term.shows("orders@dlq")
+		shown := strings.Contains(term.seen, "CREATED")
+		if shown != created || !strings.Contains(term.seen, "WAITING") {
+			t.Errorf("%d columns: %q", columns, term.seen)
+		}
+	}
+}

@@ -46,8 +46,11 @@ func (o Output) Check() error {
 
 // Table is a result as a table. A row with fewer cells than the head ends early.
 type Table struct {
-	Head   []string
-	Rows   [][]string
+	Head []string
+	Rows [][]string
+	// Spare are heads of columns that a narrow terminal does without, the least important first. What does not fit then
+	// is printed with a line for each cell.
+	Spare  []string
 	NoHead bool // the head is not printed
 }
 
@@ -67,8 +70,68 @@ func (o Output) Print(to io.Writer, t Table, values []any) error {
 		}
 		return nil
 	}
-	_, err := io.WriteString(to, t.String())
+	_, err := io.WriteString(to, t.within(widthOf(to)))
 	return err
+}
+
+// widthOf is how many columns the terminal behind a Writer has; 0: it is no terminal.
+func widthOf(to io.Writer) int {
+	f, ok := TerminalOf(to).(*os.File)
+	if !ok {
+		return 0
+	}
+	width, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return 0
+	}
+	return width
+}
+
+// within is the table for a terminal of a width; 0: there is room.
+func (t Table) within(width int) string {
+	text := t.String()
+	spare := t.Spare
+	for width > 0 && widest(text) > width {
+		if len(spare) == 0 {
+			return t.cells()
+		}
+		if i := slices.Index(t.Head, spare[0]); i >= 0 {
+			t.Head = slices.Delete(slices.Clone(t.Head), i, i+1)
+			rows := make([][]string, len(t.Rows))
+			for k, row := range t.Rows {
+				if rows[k] = row; i < len(row) {
+					rows[k] = slices.Delete(slices.Clone(row), i, i+1)
+				}
+			}
+			t.Rows = rows
+		}
+		text, spare = t.String(), spare[1:]
+	}
+	return text
+}
+
+// widest is the length of the longest line.
+func widest(text string) (most int) {
+	for line := range strings.Lines(text) {
+		most = max(most, utf8.RuneCountInString(strings.TrimSuffix(line, "\n")))
+	}
+	return most
+}
+
+// cells has a line for each cell that is not empty, and one between two rows.
+func (t Table) cells() string {
+	var b strings.Builder
+	for i, row := range t.Rows {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		for k, cell := range row {
+			if cell != "" {
+				fmt.Fprintf(&b, "%s: %s\n", strings.ToLower(t.Head[k]), cell)
+			}
+		}
+	}
+	return b.String()
 }
 
 // Gap is between two columns.

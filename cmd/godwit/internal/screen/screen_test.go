@@ -29,6 +29,27 @@ func TestTable(t *testing.T) {
 	}
 }
 
+// On a narrow terminal, a table has fewer columns, and a line for each cell where that is not enough.
+func TestNarrow(t *testing.T) {
+	table := Table{
+		Head: []string{"CHANNEL", "ROLE", "WAITING", "CREATED"}, Spare: []string{"CREATED", "NONE", "ROLE"},
+		Rows: [][]string{{"orders", "queue", "3", "2026-11-26"}, {"events.*", "exchange"}},
+	}
+	for width, want := range map[int]string{
+		0:  "CHANNEL   ROLE      WAITING  CREATED\norders    queue           3  2026-11-26\nevents.*  exchange\n",
+		30: "CHANNEL   ROLE      WAITING\norders    queue           3\nevents.*  exchange\n",
+		20: "CHANNEL   WAITING\norders          3\nevents.*\n",
+		10: "channel: orders\nwaiting: 3\n\nchannel: events.*\n",
+	} {
+		if got := table.within(width); got != want {
+			t.Errorf("%d columns:\n%swant\n%s", width, got, want)
+		}
+	}
+	if len(table.Head) != 4 || len(table.Rows[0]) != 4 {
+		t.Errorf("the table was changed: %v", table)
+	}
+}
+
 // Nothing that could control a terminal reaches it, in whatever pieces it comes; JSON stays what it was.
 func TestScreen(t *testing.T) {
 	const text = "a\x1b[31m\u009bred\u202edrow\u2066\x9b\x00é\tß\n漢字\r"
