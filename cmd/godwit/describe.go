@@ -266,13 +266,14 @@ func timelineText(t *describe.Timeline) string {
 	if t == nil {
 		return "last hour, in steps: not known\n"
 	}
-	text := fmt.Sprintf("last hour, in steps of %s (? is not known)\n", screen.Ago(describe.Step))
+	var text strings.Builder
+	fmt.Fprintf(&text, "last hour, in steps of %s (? is not known)\n", screen.Ago(describe.Step))
 	for _, line := range []struct {
 		name, unit string
 		values     []float64
 	}{{"sent", "/s", t.Sent}, {"done", "/s", t.Done}, {"waiting", "", t.Waiting}} {
 		if line.values == nil {
-			text += "  " + line.name + ": not known\n"
+			fmt.Fprintf(&text, "  %s: not known\n", line.name)
 			continue
 		}
 		most := 0.0
@@ -281,10 +282,10 @@ func timelineText(t *describe.Timeline) string {
 				most = v
 			}
 		}
-		text += fmt.Sprintf("  %-7s %s at most %s%s\n", line.name, screen.Spark(line.values),
+		fmt.Fprintf(&text, "  %-7s %s at most %s%s\n", line.name, screen.Spark(line.values),
 			strconv.FormatFloat(most, 'g', 3, 64), line.unit)
 	}
-	return text
+	return text.String()
 }
 
 // runningShown is how many running handlers of a process are shown.

@@ -123,7 +123,7 @@ func counts(r *doctor.Report) (bad, fixable int) {
 // print prints the findings.
 func (o *doctorOptions) print(r *doctor.Report, out io.Writer) error {
 	values := []any{}
-	text := ""
+	var text strings.Builder
 	for _, f := range r.Findings {
 		values = append(values, foundWrong{f.Level.String(), f.Channel, f.What, f.Means, f.Mend, f.Fixable})
 		head, how := strings.ToUpper(f.Level.String()), "mend: "
@@ -133,12 +133,12 @@ func (o *doctorOptions) print(r *doctor.Report, out io.Writer) error {
 		if f.Fixable {
 			how = "mend (--fix does it): "
 		}
-		text += fmt.Sprintf("%s: %s\n  means: %s\n  %s %s\n", head, f.What, f.Means, how, f.Mend)
+		fmt.Fprintf(&text, "%s: %s\n  means: %s\n  %s %s\n", head, f.What, f.Means, how, f.Mend)
 	}
 	if o.output != screen.AsTable {
 		return o.output.Print(out, screen.Table{}, values)
 	}
-	_, err := io.WriteString(out, text)
+	_, err := io.WriteString(out, text.String())
 	return err
 }
 

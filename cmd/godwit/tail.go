@@ -101,10 +101,10 @@ func (o *tailOptions) run(ctx context.Context, b driver.Backend, channel string,
 	}
 	switch {
 	case errors.Is(err, errShown):
-		return nil
+		err = nil
 	case ctx.Err() != nil:
 		fmt.Fprintf(errOut, "%d messages were shown\n", shown)
-		return nil
+		err = nil
 	}
 	return err
 }

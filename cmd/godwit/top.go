@@ -109,19 +109,19 @@ func requeueAll(ctx context.Context, b driver.Backend, channel string, dry bool)
 	if err != nil {
 		return "", err
 	}
-	stay := ""
+	var stay strings.Builder
 	names, counts := staying(&r.Stay)
 	for i, n := range counts {
 		if n > 0 {
-			stay += fmt.Sprintf("; %d stay: %s", n, names[i])
+			fmt.Fprintf(&stay, "; %d stay: %s", n, names[i])
 		}
 	}
 	if dry {
-		text := fmt.Sprintf("%d messages of %s would go to\n%s%s\n", r.Moved, r.From, r.Address, stay)
+		text := fmt.Sprintf("%d messages of %s would go to\n%s%s\n", r.Moved, r.From, r.Address, &stay)
 		if r.Shared {
 			text += "where consumers of other channels get them, too\n"
 		}
 		return text + "\nSend them back?", nil
 	}
-	return fmt.Sprintf("%d messages of %s were sent to %s%s", r.Moved, r.From, r.To, stay), nil
+	return fmt.Sprintf("%d messages of %s were sent to %s%s", r.Moved, r.From, r.To, &stay), nil
 }

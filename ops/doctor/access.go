@@ -50,7 +50,7 @@ func (r *Report) examineAccess(ctx context.Context, do driver.Operations) (works
 	if a.Err != nil {
 		found(Problem, "the service does not accept the credentials: "+a.Err.Error(),
 			"no call succeeds, and nothing else could be looked at", "see the cause above; godwit context show tells what is used")
-		return false, nil
+		return false, ctx.Err()
 	}
 	if !a.Expires.IsZero() && time.Until(a.Expires) < endsSoon {
 		found(Note, fmt.Sprintf("the credentials of %s end at %s", a.Source, a.Expires.UTC().Format(time.DateTime)),

@@ -235,7 +235,7 @@ func (p painter) spark(r *row, steps int) string {
 		return ""
 	}
 	line := strings.ReplaceAll(screen.Spark(r.spark[sparkSteps-steps:]), "?", " ") // what was not looked at is empty
-	if p.to.CanDisplay('█', false) {
+	if strings.EqualFold(p.to.CharacterSet(), "UTF-8") {
 		return line
 	}
 	return strings.Map(func(c rune) rune {
