@@ -100,7 +100,7 @@ func weigh(dir string) (*weight, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(tmp)
+	defer func() { _ = os.RemoveAll(tmp) }()
 	overlay, err := withoutPage(dir, tmp)
 	if err != nil {
 		return nil, err
