@@ -9,85 +9,28 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"runtime"
-	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/godwitmq/godwit/console"
-	"github.com/godwitmq/godwit/driver"
-	"github.com/godwitmq/godwit/driver/memdriver"
+	"github.com/godwitmq/godwit/console/internal/crowd"
 )
 
-const (
-	crowdChannels = 1_000
-	crowdLetters  = 100_000
-	// crowdPage and crowdHeap are what a page and the memory of a console may have, in bytes.
-	crowdPage = 150_000
-	crowdHeap = 150 << 20
-)
-
-// crowd is a thousand channels, one of which has a hundred thousand dead letters. They are made when they are looked
-// at, so that the memory in use is the console's.
-type crowd struct{ *memdriver.Backend }
-
-func newCrowd(t testing.TB) crowd {
-	b, err := memdriver.Open(nil)
+func newCrowd(t testing.TB) crowd.Crowd {
+	t.Helper()
+	b, err := crowd.New(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range crowdChannels {
-		ch := driver.Channel{Queue: fmt.Sprintf("channel-with-a-long-name-%04d", i)}
-		if err := b.Ensure(t.Context(), driver.ChannelSpec{Channel: ch, Owner: true}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return crowd{b}
-}
-
-// crowdDead are the dead letters.
-var crowdDead = driver.Channel{Queue: "channel-with-a-long-name-0007", DeadLetter: true}
-
-func (c crowd) Inspect(ctx context.Context, ch driver.Channel) (driver.Depth, error) {
-	if ch == crowdDead {
-		return driver.Depth{Waiting: crowdLetters, Oldest: time.Hour}, nil
-	}
-	return c.Backend.Inspect(ctx, ch)
-}
-
-func (c crowd) Operations() driver.Operations {
-	do := driver.OperationsOf(c.Backend)
-	do.Peek = func(_ context.Context, _ driver.Channel, from driver.PeekFrom, most int) (
-		all []driver.Peeked, err error,
-	) {
-		first := 0
-		if from.ID != "" {
-			if first, err = strconv.Atoi(from.ID); err != nil {
-				return nil, err
-			}
-		}
-		died := time.Now().Add(-time.Hour)
-		for i := first; i < min(first+most, crowdLetters); i++ {
-			at := died.Add(time.Duration(i) * 30 * time.Millisecond)
-			all = append(all, driver.Peeked{Delivery: driver.Delivery{
-				ID: fmt.Sprintf("%06d", i), SentAt: at, Type: "order.placed",
-				Body: fmt.Appendf(nil, `{"order":%d,"article":"kite","user":{"name":"Ada"}}`, i),
-				Origin: &driver.Origin{ID: fmt.Sprint(i), Death: driver.Death{
-					Kind: "exhausted", Error: fmt.Sprintf("cause %c: no stock for article %d", 'a'+i%20, i),
-					Channel: "orders", Attempts: 3, First: at, Last: at,
-				}},
-			}})
-		}
-		return all, nil
-	}
-	return do
+	return b
 }
 
 // crowdPages are the pages that grow with the number of channels or messages.
 var crowdPages = []string{
-	"/", "/?page=10", "/map", "/costs", "/channel/channel-with-a-long-name-0007@dlq/dead?look=100000",
-	"/channel/channel-with-a-long-name-0007@dlq/dead?look=100000&filter=all",
+	"/", "/?page=10", "/map", "/costs", crowd.Dead,
+	crowd.Dead + "&filter=all",
 	"/channel/channel-with-a-long-name-0007@dlq/messages?look=100000", "/channel/channel-with-a-long-name-0007",
 }
 
@@ -116,14 +59,14 @@ func TestCrowd(t *testing.T) {
 			_, _ = z.Write([]byte(page))
 			_ = z.Close()
 			t.Logf("%s has %d bytes, %d compressed", path, len(page), zipped.Len())
-			if len(page) > crowdPage {
+			if len(page) > crowd.Page {
 				t.Errorf("%s has %d bytes", path, len(page))
 			}
 		}
 		w.says(w.get(crowdPages[4]), "100\u2009000 dead letters in 20 groups", "6 smaller groups")
 		used := heap() - before
 		t.Logf("the console uses %.1f MiB", float64(used)/(1<<20))
-		if used > crowdHeap {
+		if used > crowd.Heap {
 			t.Errorf("the console uses %d bytes", used)
 		}
 	})
@@ -181,7 +124,7 @@ func BenchmarkCrowdLook(b *testing.B) {
 	n := 0
 	for b.Loop() {
 		n++
-		crowdGet(b, c, fmt.Sprintf("/channel/%s/dead?look=100000&filter=newer:%dh", crowdDead, n+1))
+		crowdGet(b, c, fmt.Sprintf("%s&filter=newer:%dh", crowd.Dead, n+1))
 	}
 }
 

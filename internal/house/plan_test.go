@@ -177,6 +177,7 @@ var plan = []room{
 
 	{path: "console", ours: []string{"console/internal/...", "driver", "ops", "ops/describe", "ops/processes"}},
 	{path: "console/internal/chart"},
+	{path: "console/internal/crowd", ours: []string{"driver", "driver/memdriver"}}, // only tests import it
 	{path: "console/internal/filter", ours: []string{"driver", "ops"}},
 	{path: "console/internal/runs"},
 
