@@ -70,6 +70,8 @@ type channelData struct {
 	CanPause                  bool // the service can
 	OrderIsOf                 bool // order is chosen by consumers, not by the channel
 	Uncounted                 bool // the service does not count what is done
+	Past                      bool // the service has counted times in which nobody has looked
+	PastErr                   error
 }
 
 // spans are how far back the charts go.
@@ -154,7 +156,8 @@ func (d *channelData) draw(r *request, seen *ops.View, known index, w *ops.Watch
 	one := newRow(c, w, known)
 	history := c.watch.sampler.History(w.Channel)
 	one.Sent, one.Done = lately(history, seen.At, one.Sent, one.Done)
-	d.Row, d.At = &one, seen.At
+	d.Row, d.At, d.PastErr = &one, seen.At, seen.PastErr
+	d.Past = d.PastErr == nil && driver.OperationsOf(c.b).Past != nil
 	width := time.Hour
 	for _, s := range spans() {
 		s.Here = r.FormValue("span") == s.Name || r.FormValue("span") == "" && s.span == width

@@ -71,6 +71,7 @@ func New(b driver.Backend, o *Options) (*Console, error) {
 	}
 	sampler, err := ops.NewSampler(b, &ops.SamplerOptions{
 		Interval: c.o.Interval, Requests: c.o.Requests, History: c.o.History, Fresh: c.o.Local != nil,
+		Past: true,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("console: %w", err)

@@ -98,7 +98,7 @@ type nowData struct {
 	Looked                              bool
 	At                                  time.Time
 	Interval                            time.Duration
-	Err, RatesErr, HistoryErr           error
+	Err, RatesErr, HistoryErr, PastErr  error
 	Channels, Troubled, Critical        int
 	Waiting, InFlight, Delayed, Letters int64
 	Sent, Done                          float64
@@ -137,7 +137,7 @@ func nowPage(r *request) (*view, error) {
 		return v, nil
 	}
 	d.Looked, d.At, d.Interval, d.Err, d.RatesErr = true, seen.At, seen.Pace.Interval, seen.Err, seen.RatesErr
-	d.HistoryErr = seen.HistoryErr
+	d.HistoryErr, d.PastErr = seen.HistoryErr, seen.PastErr
 	rows := rowsOf(r.c, seen)
 	d.sum(rows)
 	d.Notices = notices(r, indexOf(seen), r.c.processes.Last())

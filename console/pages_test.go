@@ -16,6 +16,8 @@ import (
 	"github.com/godwitmq/godwit/console"
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/driver/memdriver"
+	"github.com/godwitmq/godwit/localaws"
+	"github.com/godwitmq/godwit/localaws/wire"
 )
 
 // The list has problems first, and can be sorted and filtered by its address.
@@ -230,4 +232,33 @@ func (l *fakeLocal) Inject(fault string) error {
 		l.did = append(l.did, "inject "+fault)
 	}
 	return nil
+}
+
+// The charts begin before the first look, with what CloudWatch has counted; without its permission the pages say so,
+// and everything else is there.
+func TestChartsBeforeTheFirstLook(t *testing.T) {
+	for _, denied := range []bool{false, true} {
+		inWorld(t, &console.Options{}, func(w *world) {
+			if denied {
+				w.local.Server().Control("cloudwatch.GetMetricData",
+					func(context.Context, *localaws.Request) localaws.Outcome {
+						return localaws.Outcome{Err: &wire.Error{Code: "AccessDenied", Message: "no", Status: 403}}
+					})
+			}
+			w.send(mails, driver.Message{Body: []byte("x")}, driver.Message{Body: []byte("y")})
+			time.Sleep(50 * time.Minute)
+			w.get("/")
+			time.Sleep(time.Minute)
+			page := w.get("/channel/mails")
+			if denied {
+				w.says(page, "23:51 to 00:49: unknown", "Times in which nobody has looked are unknown",
+					"cloudwatch:GetMetricData")
+				w.says(w.get("/"), "The time before the first look is unknown", "cloudwatch:GetMetricData")
+				return
+			}
+			w.says(page, "23:51 to 23:59: unknown", "are as the service has counted them") // it was made at midnight
+			w.silent(page, "00:49: unknown")
+			w.silent(w.get("/"), "is unknown")
+		})
+	}
 }

@@ -48,3 +48,19 @@ type Member struct {
 	// Partitions are what it receives from now; none: nothing yet, or the service does not tell.
 	Partitions []int32
 }
+
+// Past is what the service has counted in a channel, minute by minute.
+type Past struct {
+	Channel Channel
+	Minutes []Minute // oldest first, without those of which nothing is known
+	// Err is why nothing is known, with a class as in [Reading]; nil: Minutes is all that the service has.
+	Err error
+}
+
+// Minute is one minute of a channel. A negative number is unknown.
+type Minute struct {
+	At                         time.Time     // its begin
+	Waiting, InFlight, Delayed int64         // the most at a moment of the minute
+	Oldest                     time.Duration // the age of the oldest message
+	Sent, Deleted              int64         // in the whole minute
+}

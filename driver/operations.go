@@ -55,6 +55,12 @@ type Operations struct {
 	// who receives, as SQS.
 	Members func(ctx context.Context, c Channel) ([]Member, error)
 
+	// Past returns the minutes of several channels since a time, in the order of the channels, for charts of times in
+	// which nobody has looked. The latest minutes may be missing, because services count late. An error is about the
+	// whole call; why nothing is known of a single channel is in its Past. It costs more than Activity, so keep what it
+	// returns. A backend with Past has Activity.
+	Past func(ctx context.Context, cs []Channel, since time.Time) ([]Past, error)
+
 	// Peek reads at most max messages without receiving them: no lease, no attempt, no commit. They are in the order of
 	// the channel as far as it has one, of each partition as far as there are several. Messages that a consumer holds
 	// may be among them. An empty result means that there are no messages at or behind that position. An error that

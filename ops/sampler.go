@@ -36,6 +36,10 @@ type SamplerOptions struct {
 	// NoRates leaves the rates out. Set it on AWS if CloudWatch's price for each metric matters, or to need no
 	// permission for it.
 	NoRates bool
+	// Past fills the times in which nobody has watched with what the service has counted then, as soon as somebody
+	// watches again. Set it for charts. On AWS it costs six of CloudWatch's metrics for each queue, one for an
+	// exchange, of at most 2,000 channels, and needs the same permission as rates. It has no effect with NoRates.
+	Past bool
 	// Fresh reads the list of channels at every interval, instead of each minute or more. Set it for a server on this
 	// machine, where channels come and go and a list costs nothing.
 	Fresh bool
@@ -58,6 +62,8 @@ type Sampler struct {
 	view     *View         // nil: none yet
 	changed  chan struct{} // closed when view changes
 	history  *history.History
+	past     time.Time // when the past was asked for last
+	pastErr  error     // of that
 }
 
 // View is what a Sampler has seen last. It is not changed any more.
@@ -68,8 +74,9 @@ type View struct {
 	// Err is why the list of channels could not be read; the channels are then those of before. RatesErr is why the
 	// rates could not.
 	Err, RatesErr error
-	// HistoryErr is why the file of the history could not be written last.
-	HistoryErr error
+	// HistoryErr is why the file of the history could not be written last, and PastErr why times in which nobody has
+	// watched stay unknown, as far as the service could have told.
+	HistoryErr, PastErr error
 }
 
 // Watched is a channel in a View.
@@ -155,7 +162,8 @@ func (s *Sampler) Watch(ctx context.Context) iter.Seq[View] {
 }
 
 // History returns the samples of a channel of the last six hours, oldest first. There are none of times in which nobody
-// has watched.
+// has watched, but for those that SamplerOptions.Past has filled: each minute then has the largest numbers of the
+// minute, every ten seconds.
 func (s *Sampler) History(ch driver.Channel) []Sample {
 	var samples []Sample
 	for _, m := range s.history.Of(ch) {
@@ -235,8 +243,14 @@ func (s *Sampler) run(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		view.HistoryErr = unkept
+		view.HistoryErr, view.PastErr = unkept, s.pastErr
+		gaps := r.gaps(begun)
 		s.publish(view)
+		if r.fill(ctx, gaps) {
+			filled := *view
+			filled.PastErr = s.pastErr
+			s.show(&filled)
+		}
 		unkept = file.Keep(false)
 		timer := time.NewTimer(view.Pace.Interval - time.Since(begun))
 		select {
@@ -256,6 +270,11 @@ func (s *Sampler) publish(v *View) {
 		}
 	}
 	s.history.Add(v.At, points)
+	s.show(v)
+}
+
+// show makes a view the current one.
+func (s *Sampler) show(v *View) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.view = v
@@ -272,6 +291,7 @@ type round struct {
 	counted  time.Time // when the rates were
 	err      error     // of the last list
 	ratesErr error
+	filled   bool // the past was asked for in this period
 }
 
 // look looks at all channels once.
@@ -294,6 +314,79 @@ func (r *round) look(ctx context.Context, now time.Time) *View {
 		r.counted = now
 	}
 	return &View{At: now, Pace: pace, Channels: r.watched(all, now), Err: r.err, RatesErr: r.ratesErr}
+}
+
+const (
+	// pastMost bounds how many channels are filled, and pastEvery how often.
+	pastMost  = 2000
+	pastEvery = time.Minute
+	// pastDenied is how long a service that has refused is not asked again.
+	pastDenied = time.Hour
+	// pastGap is the shortest time without a look that is filled.
+	pastGap = 2 * time.Minute
+)
+
+// gap is the last time of a channel of which nothing is remembered.
+type gap struct {
+	channel driver.Channel
+	since   time.Time
+}
+
+// gaps returns the gaps before a look is remembered.
+func (r *round) gaps(now time.Time) (all []gap) {
+	s := r.s
+	wait := pastEvery
+	if driver.ClassOf(s.pastErr) == driver.Denied {
+		wait = pastDenied
+	}
+	if r.filled || !s.o.Past || s.o.NoRates || s.do.Past == nil || !s.past.IsZero() && now.Sub(s.past) < wait {
+		return nil
+	}
+	for _, info := range r.infos[:min(len(r.infos), pastMost)] {
+		last := s.history.Latest(info.Channel)
+		if first := now.Add(-history.Span); last.Before(first) {
+			last = first
+		}
+		if now.Sub(last) >= pastGap {
+			all = append(all, gap{info.Channel, last})
+		}
+	}
+	return all
+}
+
+// fill asks for what the service has counted in gaps, and reports whether it was asked.
+func (r *round) fill(ctx context.Context, gaps []gap) bool {
+	s := r.s
+	if len(gaps) == 0 {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, roundWithin)
+	defer cancel()
+	r.filled, s.past = true, time.Now()
+	cs, since := make([]driver.Channel, len(gaps)), s.past
+	for i, g := range gaps {
+		if cs[i] = g.channel; g.since.Before(since) {
+			since = g.since
+		}
+	}
+	all, err := s.do.Past(ctx, cs, since)
+	for i := range all {
+		if err == nil && driver.ClassOf(all[i].Err) != driver.Permanent { // which is nothing to mend
+			err = all[i].Err
+		}
+		var moments []history.Moment
+		for _, m := range all[i].Minutes {
+			if m.At.Before(gaps[i].since) {
+				continue // the sampler has looked then
+			}
+			for at := m.At; at.Before(m.At.Add(time.Minute)); at = at.Add(history.Every) {
+				moments = append(moments, history.Moment{At: at, Point: pointOfMinute(&m)})
+			}
+		}
+		s.history.Fill(all[i].Channel, moments)
+	}
+	s.pastErr = err
+	return true
 }
 
 // list reads the catalog. If that fails, the channels stay as they were.
@@ -424,10 +517,19 @@ func pointOf(s *Sample) history.Point {
 	}
 }
 
+// pointOfMinute makes a point of a minute that the service has counted.
+func pointOfMinute(m *driver.Minute) history.Point {
+	return history.Point{
+		Waiting: known(float64(m.Waiting)), InFlight: known(float64(m.InFlight)), Delayed: known(float64(m.Delayed)),
+		Oldest: known(m.Oldest.Seconds()), Sent: known(float64(m.Sent) / 60), Done: known(float64(m.Deleted) / 60),
+	}
+}
+
 // sampleOf is the inverse of pointOf, without the dead letters.
 func sampleOf(m *history.Moment) Sample {
 	return Sample{
-		At: m.At, Waiting: int64(m.Waiting), InFlight: int64(m.InFlight), Delayed: int64(m.Delayed),
+		At: m.At, Waiting: int64(orUnknown(m.Waiting)), InFlight: int64(orUnknown(m.InFlight)),
+		Delayed:     int64(orUnknown(m.Delayed)),
 		DeadLetters: -1, Oldest: time.Duration(orUnknown(m.Oldest) * float64(time.Second)),
 		Sent: orUnknown(m.Sent), Done: orUnknown(m.Done),
 	}

@@ -5,16 +5,20 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/driver/memdriver"
 	"github.com/godwitmq/godwit/local"
 	"github.com/godwitmq/godwit/localaws"
+	"github.com/godwitmq/godwit/localaws/wire"
 	"github.com/godwitmq/godwit/ops"
 )
 
@@ -301,4 +305,108 @@ func TestSamplerSeesNewChannels(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Times in which nobody has watched are filled once with what CloudWatch has counted, for all channels in one request;
+// what it has not counted stays unknown. Without the permission, it is not asked again for an hour.
+func TestThePastOfASampler(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, err := local.Open(t.Context(), &local.Options{Server: &localaws.Options{Seed: 1}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = b.Close(context.Background()) }()
+		var asked atomic.Int64
+		deny := atomic.Bool{}
+		b.Server().Control("cloudwatch.GetMetricData", func(context.Context, *localaws.Request) localaws.Outcome {
+			asked.Add(1)
+			if deny.Load() {
+				return localaws.Outcome{Err: &wire.Error{Code: "AccessDenied", Message: "no", Status: 403}}
+			}
+			return localaws.Outcome{}
+		})
+		ch, quiet := driver.Channel{Queue: "orders"}, driver.Channel{Queue: "quiet"}
+		for _, one := range []driver.Channel{ch, quiet} {
+			err := b.Ensure(t.Context(), driver.ChannelSpec{Channel: one, Owner: true, NoDeadLetters: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(10 * time.Hour) // the queues sleep
+		put := func(n int) {
+			t.Helper()
+			sender, err := b.Sender(t.Context(), ch)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range n {
+				p, err := sender.Prepare(t.Context(), &driver.Message{Body: []byte("x")})
+				if err == nil {
+					err = sender.Send(t.Context(), []driver.Prepared{p})
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := sender.Close(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		put(60)
+		sent := time.Now()
+		time.Sleep(2 * time.Hour)
+		s := sampler(t, b, &ops.SamplerOptions{Past: true})
+		ratesAsk := int64(2) // what the rates ask at the first look
+		watchFor(t, s, 15*time.Second)
+		if n := asked.Load() - ratesAsk; n != 1 {
+			t.Errorf("%d requests for the past", n)
+		}
+		samples := s.History(ch)
+		if first := samples[0].At; first.Before(sent.Add(-time.Minute)) || first.After(sent.Add(time.Minute)) {
+			t.Errorf("the first sample is of %v before the send", sent.Sub(first))
+		}
+		var most float64
+		for _, p := range samples {
+			age := p.At.Sub(sent)
+			most = max(most, p.Sent)
+			if age > time.Minute && (p.Waiting != 60 || p.InFlight != 0 || p.Delayed != 0) {
+				t.Errorf("after %v: %+v", age, p)
+			}
+			counted := age > 2*time.Minute && age < 110*time.Minute
+			if counted && (p.Oldest < age-2*time.Minute || p.Oldest > age+time.Minute) {
+				t.Errorf("after %v, the oldest is %v old", age, p.Oldest)
+			}
+		}
+		if most != 1 || len(samples) < 110*6 {
+			t.Errorf("%d samples, with at most %v sent a second", len(samples), most)
+		}
+		if n := len(s.History(quiet)); n != 2 {
+			t.Errorf("a queue that CloudWatch has not counted has %d samples, want those of the looks", n)
+		}
+		// The gap behind is filled, too, and nothing that was looked at changes.
+		time.Sleep(time.Hour)
+		watchFor(t, s, 15*time.Second)
+		whole := s.History(ch)
+		if diff := cmp.Diff(samples, whole[:len(samples)]); diff != "" || len(whole) < 170*6 {
+			t.Errorf("%d samples: %.500s", len(whole), diff)
+		}
+		deny.Store(true)
+		for i, want := range []int64{1, 0, 1} {
+			time.Sleep(40 * time.Minute)
+			before := asked.Load()
+			v := watchFor(t, s, 5*time.Second)
+			if driver.ClassOf(v.PastErr) != driver.Denied || v.PastErr == nil ||
+				!strings.Contains(v.PastErr.Error(), "cloudwatch:GetMetricData") {
+				t.Errorf("%d: %v", i, v.PastErr)
+			}
+			if n := asked.Load() - before - ratesAsk; n != want {
+				t.Errorf("%d: %d requests for the past, want %d", i, n, want)
+			}
+		}
+		deny.Store(false)
+		time.Sleep(2 * time.Hour)
+		if v := watchFor(t, s, 5*time.Second); v.PastErr != nil {
+			t.Error(v.PastErr)
+		}
+	})
 }

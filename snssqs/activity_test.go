@@ -182,3 +182,46 @@ func TestActivityOfALongTime(t *testing.T) {
 		}
 	})
 }
+
+// The minutes of a queue are unknown while it sleeps, of a channel of another account always, and of all if CloudWatch
+// is denied. A time of which CloudWatch has no minutes any more is refused.
+func TestPastThatIsUnknown(t *testing.T) {
+	inWorld(t, localaws.Options{}, func(w *world) {
+		w.ensure(owner(orders))
+		w.call("orders")
+		begun := time.Now()
+		time.Sleep(10 * time.Hour)
+		w.foreign("orders", "x", nil)
+		time.Sleep(20 * time.Minute)
+		b := w.open(snssqs.Options{Names: map[string]snssqs.Resource{
+			"news.*": {Topic: "arn:aws:sns:us-east-1:444455556666:news"},
+		}})
+		past := func(since time.Time) ([]driver.Past, error) {
+			return b.Operations().Past(w.Context(), []driver.Channel{{Exchange: "news"}, orders}, since)
+		}
+		all, err := past(begun.Add(-time.Hour))
+		if err != nil || driver.ClassOf(all[0].Err) != driver.Permanent || all[0].Err == nil || all[1].Err != nil {
+			t.Fatalf("%+v, %v", all, err)
+		}
+		for _, m := range all[1].Minutes {
+			if age := m.At.Sub(begun); age < -time.Minute || age > 6*time.Hour+time.Minute && age < 10*time.Hour {
+				t.Errorf("a minute after %v: %+v", age, m)
+			}
+		}
+		if n := len(all[1].Minutes); n < 360 || n > 390 {
+			t.Errorf("%d minutes", n)
+		}
+		if all, err := past(time.Now()); err == nil || all != nil {
+			t.Errorf("since now: %+v, %v", all, err)
+		}
+		if _, err := past(time.Now().Add(-16 * 24 * time.Hour)); driver.ClassOf(err) != driver.Permanent || err == nil {
+			t.Errorf("since 16 days: %v", err)
+		}
+		w.deny("cloudwatch.GetMetricData")
+		all, err = past(begun)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.denied(all[1].Err, "the past", "cloudwatch:GetMetricData")
+	})
+}

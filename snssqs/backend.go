@@ -97,6 +97,9 @@ func (b *Backend) NewNotifier(topicARN string) (*Notifier, error) {
 func (b *Backend) Operations() driver.Operations {
 	return driver.Operations{
 		Catalog: b.Catalog, Activity: b.Activity, Peek: b.Peek, Return: b.Return,
+		Past: func(ctx context.Context, cs []driver.Channel, since time.Time) ([]driver.Past, error) {
+			return operate.Past(ctx, b.estate, cs, since)
+		},
 		Move: b.Move, Moves: b.Moves, CancelMove: b.CancelMove,
 		Purge: b.Purge, Remove: b.Remove, Snapshot: b.Snapshot, Restore: b.Restore,
 		Pause: b.Pause, Resume: b.Resume,

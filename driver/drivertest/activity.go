@@ -27,6 +27,12 @@ func activityCases() []testCase {
 		shows: "a process that receives is a member of the channel until its receiver is closed",
 		needs: need("Operations.Members", func(h *Harness) bool { return h.Can.Members }),
 		run:   activityMembers,
+	}, {
+		name: "activity/past", run: activityPast,
+		needs: need("Operations.Past, in virtual time", func(h *Harness) bool {
+			return h.Can.Remembers && h.Bubble != nil
+		}),
+		shows: "each minute has what was sent, finished and waiting in it, and a time without counts has no minutes",
 	}}
 }
 
@@ -162,5 +168,43 @@ func activityMembers(k *kit) {
 	count(0)
 	if _, err := k.do.Members(k.ctx, driver.Channel{Exchange: "watched"}); driver.ClassOf(err) != driver.Permanent {
 		k.Errorf("the members of an exchange: %v, want an error of class Permanent", err)
+	}
+}
+
+func activityPast(k *kit) {
+	e := k.queue("remembered", false)
+	begun := time.Now()
+	e.put(bodies("a", "b", "c")...)
+	time.Sleep(10 * time.Minute)
+	e.settle(driver.Done, e.get(3)...)
+	done := time.Now()
+	time.Sleep(10 * time.Minute)
+	all, err := k.do.Past(k.ctx, []driver.Channel{e.ch}, begun)
+	if err != nil || len(all) != 1 || all[0].Channel != e.ch || all[0].Err != nil {
+		k.Fatalf("the past of %v: %+v, %v", e.ch, all, err)
+	}
+	var sent, deleted int64
+	last := begun.Add(-2 * time.Minute)
+	for _, m := range all[0].Minutes {
+		if !m.At.After(last) || m.At.After(time.Now()) {
+			k.Errorf("a minute of %v follows one of %v", m.At, last)
+		}
+		last = m.At
+		sent, deleted = sent+max(0, m.Sent), deleted+max(0, m.Deleted)
+		between := m.At.After(begun.Add(time.Minute)) && m.At.Before(done.Add(-2*time.Minute))
+		if age := m.At.Sub(begun); between && (m.Waiting != 3 || m.Oldest < age || m.Oldest > age+time.Minute) {
+			k.Errorf("at %v, %d messages wait, the oldest for %v", age, m.Waiting, m.Oldest)
+		}
+		if m.At.After(done.Add(time.Minute)) && (m.Waiting != 0 || m.InFlight != 0 || m.Oldest != 0) {
+			k.Errorf("when all is done: %+v", m)
+		}
+	}
+	k.reads("what was sent", driver.Reading[int64]{Value: sent}, 3)
+	k.reads("what was deleted", driver.Reading[int64]{Value: deleted}, 3)
+	if n := len(all[0].Minutes); n < 15 || n > 22 {
+		k.Errorf("%d minutes of twenty", n)
+	}
+	if _, err := k.do.Past(k.ctx, []driver.Channel{e.ch}, time.Now().Add(time.Hour)); err == nil {
+		k.Error("the past since a time in the future was answered")
 	}
 }
