@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/godwitmq/godwit/cmd/godwit/internal/selection"
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/ops"
 )
@@ -16,7 +17,7 @@ import (
 // exportOptions are the flags of `godwit export`.
 type exportOptions struct {
 	backend backendFlags
-	sel     selection
+	sel     selection.Words
 	file    string
 	export  ops.ExportOptions
 }
@@ -35,7 +36,7 @@ func newExport() *cobra.Command {
 			"  godwit export orders@dlq --receive --kind timeout > timeouts.jsonl",
 		Args: oneChannel,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if o.export.Select, err = o.sel.ops(); err != nil {
+			if o.export.Select, err = o.sel.Selection(); err != nil {
 				return usage(cmd, err)
 			}
 			if o.export.Most < 0 {
@@ -48,7 +49,7 @@ func newExport() *cobra.Command {
 	}
 	o.backend.add(cmd)
 	o.backend.addStore(cmd)
-	o.sel.add(cmd)
+	o.sel.Add(cmd.Flags())
 	f := cmd.Flags()
 	f.StringVarP(&o.file, "file", "f", "-", "the `file`, which must not exist; -: standard output")
 	f.IntVarP(&o.export.Most, "most", "n", 0, "write at most so many messages; 0: all")

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/godwitmq/godwit/cmd/godwit/internal/screen"
+	"github.com/godwitmq/godwit/cmd/godwit/internal/selection"
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/ops"
 )
@@ -106,7 +107,7 @@ func (o *peekOptions) read(now time.Time) error {
 
 // parseSince reads the value of --since: a time, or a duration back from now.
 func parseSince(text string, now time.Time) (time.Time, error) {
-	if back, err := parseSpan(text); err == nil && back > 0 {
+	if back, err := selection.ParseSpan(text); err == nil && back > 0 {
 		return now.Add(-back), nil
 	}
 	at, err := time.Parse(time.RFC3339, text)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/godwitmq/godwit/cmd/godwit/internal/jq"
 	"github.com/godwitmq/godwit/cmd/godwit/internal/screen"
+	"github.com/godwitmq/godwit/cmd/godwit/internal/selection"
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/ops"
 )
@@ -21,7 +22,7 @@ import (
 type requeueOptions struct {
 	backend backendFlags
 	output  screen.Output
-	sel     selection
+	sel     selection.Words
 	edit    string
 	yes     bool
 	requeue ops.RequeueOptions
@@ -56,7 +57,7 @@ func newRequeue() *cobra.Command {
 	o.backend.add(cmd)
 	o.backend.addStore(cmd)
 	o.output.Add(cmd)
-	o.sel.add(cmd)
+	o.sel.Add(cmd.Flags())
 	f, r := cmd.Flags(), &o.requeue
 	f.StringVar(&r.To, "to", "", "the `channel` that gets the messages; without it, dead letters go back to where they died")
 	f.BoolVar(&r.Alone, "only-group", false, "on Kafka, send to the group's own retry tier, where no other group sees it")
@@ -78,7 +79,7 @@ func (o *requeueOptions) read(channel string) error {
 		return err
 	}
 	var err error
-	if o.requeue.Select, err = o.sel.ops(); err != nil {
+	if o.requeue.Select, err = o.sel.Selection(); err != nil {
 		return err
 	}
 	if o.edit != "" {

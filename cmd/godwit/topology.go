@@ -17,6 +17,7 @@ import (
 
 	"github.com/godwitmq/godwit/cmd/godwit/internal/declared"
 	"github.com/godwitmq/godwit/cmd/godwit/internal/screen"
+	"github.com/godwitmq/godwit/cmd/godwit/internal/selection"
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/topology"
 )
@@ -67,7 +68,7 @@ func newTopologyLs() *cobra.Command {
 	o.backend.add(cmd)
 	o.output.Add(cmd)
 	o.list.Since = 24 * time.Hour
-	cmd.Flags().Var((*span)(&o.list.Since), "since", "the `period` whose requests are counted, as 90m or 7d")
+	cmd.Flags().Var((*selection.Span)(&o.list.Since), "since", "the `period` whose requests are counted, as 90m or 7d")
 	cmd.Flags().StringVar(&o.prices, "prices", "", "a `file` in JSON with the prices of a million requests: date, queue, "+
 		"ordered_queue, publish, ordered_publish")
 	return cmd

@@ -277,6 +277,11 @@ var plan = []room{
 	},
 	{path: "cmd/godwit/internal/manual", others: []string{cobra, pflag}},
 	{path: "cmd/godwit/internal/screen", others: []string{cobra, xterm}},
+	{
+		path:   "cmd/godwit/internal/selection",
+		ours:   []string{"cmd/godwit/internal/jq", "driver", "internal/deathkind", "ops"},
+		others: []string{pflag},
+	},
 	{path: "cmd/godwit/internal/worker", ours: []string{".", "internal/backoff"}},
 	{path: "cmd/godwit/internal/demo", ours: []string{"..."}},
 	{path: "cmd/godwit-lambda", ours: []string{"..."}, others: []string{awsSDK, lambdaSDK}},
