@@ -39,7 +39,7 @@ func newRoot() *cobra.Command {
 	}
 	root.AddCommand(newDemo(), newLocal(), newLs(), newDescribe(), newDoctor(), newTop(), newSend(), newRun(),
 		newPeek(), newTail(), newRequeue(), newExport(), newImport(), newOrphans(), newPause(), newResume(), newPurge(),
-		newRm(), newRewind(), newPlan(), newApply(), newTopology(), newContext(), newConsole(),
+		newRm(), newRewind(), newPlan(), newApply(), newTopology(), newContext(), newConsole(), newMCP(),
 		newHealth(), newDemand(), newAlerts(), newSweep(), newVersion(), newMan())
 	return root
 }

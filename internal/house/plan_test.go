@@ -278,6 +278,13 @@ var plan = []room{
 	{path: "cmd/godwit/internal/manual", others: []string{cobra, pflag}},
 	{path: "cmd/godwit/internal/screen", others: []string{cobra, xterm}},
 	{
+		path: "cmd/godwit/internal/mcpserver",
+		ours: []string{
+			"cmd/godwit/internal/selection", "driver", "ops", "ops/describe", "ops/doctor", "ops/processes",
+		},
+		others: []string{"github.com/modelcontextprotocol/go-sdk"},
+	},
+	{
 		path:   "cmd/godwit/internal/selection",
 		ours:   []string{"cmd/godwit/internal/jq", "driver", "internal/deathkind", "ops"},
 		others: []string{pflag},
