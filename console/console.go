@@ -188,6 +188,7 @@ func routes() []route {
 		{pattern: "POST /channel/{name}/look", needs: LevelAct, action: lookAction},
 		{pattern: "POST /channel/{name}/plan", needs: LevelAct, action: planAction},
 		{pattern: "GET /runs", needs: LevelFigures, page: runsPage},
+		{pattern: "POST /runs/sweep", needs: LevelAct, action: sweepAction},
 		{pattern: "GET /runs/{id}", needs: LevelFigures, page: runPage},
 		{pattern: "GET /runs/{id}/file", needs: LevelBodies, file: runFile},
 		{pattern: "POST /runs/{id}/start", needs: LevelAct, action: startAction},

@@ -3,6 +3,8 @@ package console_test
 import (
 	"net/http"
 	"net/netip"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -173,6 +175,10 @@ func TestOptions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	newer := filepath.Join(t.TempDir(), "history")
+	if err := os.WriteFile(newer, []byte("godwit-history 2\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for want, o := range map[string]console.Options{
 		"nobody signs in":     {Hosts: []string{"console.example.com"}},
 		"has the name":        {Users: []console.User{{Password: "long-enough-1"}}},
@@ -184,6 +190,7 @@ func TestOptions(t *testing.T) {
 		"begin with a slash":  {Path: "console"},
 		"Interval is 1ms":     {Interval: 1e6},
 		"make Options.Folder": {Folder: "/dev/null/x"},
+		"is of version 2":     {History: newer},
 	} {
 		if c, err := console.New(b, &o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want %q", o, err, want)

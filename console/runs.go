@@ -31,6 +31,9 @@ func runRowOf(c *Console, run *runs.Run) runRow {
 		Run: *run, Href: c.url("runs", run.ID), ChannelHref: c.url("channel", run.Channel),
 		Percent: percent(run.Progress.Done, run.Progress.Total), Rate: run.Rate(now), Took: -1,
 	}
+	if run.Kind == sweepKind {
+		row.ChannelHref = ""
+	}
 	if run.State == runs.Done {
 		row.Percent = 100
 	}
@@ -46,11 +49,20 @@ func runRowOf(c *Console, run *runs.Run) runRow {
 	return row
 }
 
+// Noun is what a run counts, for the template.
+func (r runRow) Noun() string {
+	if r.Kind == sweepKind {
+		return "channel"
+	}
+	return "message"
+}
+
 // runsData is what the page of all runs shows.
 type runsData struct {
 	Runs  []runRow
 	Audit []runs.Entry
 	File  string
+	Sweep string // where a sweep is planned; "": the person may not, or the service has no tags
 }
 
 // runsPage lists what is under way, what is done, and every change.
@@ -59,6 +71,9 @@ func runsPage(r *request) (*view, error) {
 	d := &runsData{Audit: r.c.audit.Entries()}
 	for i := range all {
 		d.Runs = append(d.Runs, runRowOf(r.c, &all[i]))
+	}
+	if r.may >= LevelAct && sweeps(r.c.b) {
+		d.Sweep = r.c.url("runs", sweepKind)
 	}
 	if len(d.Audit) > 100 && r.FormValue("all") == "" {
 		d.Audit = d.Audit[:100]
@@ -110,15 +125,15 @@ func runPage(r *request) (*view, error) {
 
 // verb is what a button says.
 func verb(kind string) string {
-	if kind == "discard" || kind == "purge" {
+	if kind == "discard" || kind == "purge" || kind == sweepKind {
 		return "Delete"
 	}
 	return title(kind)
 }
 
-// confirms reports whether the start of a run asks for the channel's name.
+// confirms reports whether the start of a run asks for the name of the channel, or of the owner.
 func confirms(run *runs.Run) bool {
-	return run.Kind == "purge" || run.Changes && run.Plan.Count > confirmFrom
+	return run.Kind == "purge" || run.Kind == sweepKind || run.Changes && run.Plan.Count > confirmFrom
 }
 
 // startAction starts a planned run.
@@ -132,7 +147,7 @@ func startAction(r *request) (string, error) {
 		return "", &problem{
 			status: http.StatusBadRequest, title: "Not confirmed", href: r.c.url("runs", id),
 			link: "Back to the plan",
-			err: fmt.Errorf("write the name of the channel, %s, to confirm: %q is another text", run.Channel,
+			err: fmt.Errorf("write the name %s to confirm: %q is another text", run.Channel,
 				chart.Plain(name, 80)),
 		}
 	}

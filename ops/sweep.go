@@ -34,6 +34,9 @@ type SweepOptions struct {
 	// Scheduled announces what is unused, and deletes what an earlier run has announced. Set it in a program that
 	// sweeps daily. It needs State.
 	Scheduled bool
+	// Only are names of channels: no others are deleted. Set it to what a report without Yes has shown, so that nothing
+	// is deleted that nobody has seen there. nil: all that are unused.
+	Only []string
 	// Untagged permits to delete channels of a service without tags (topics of Kafka), because nothing says who has
 	// made or who owns them. Set it with Yes or Scheduled, and a State, after a look at the report.
 	Untagged bool

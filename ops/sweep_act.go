@@ -28,6 +28,7 @@ func (s *sweeper) act(ctx context.Context) error {
 		f := &s.report.Findings[i]
 		switch {
 		case f.Class != SweepUnused || !s.o.Yes && !s.o.Scheduled:
+		case s.o.Only != nil && !slices.Contains(s.o.Only, f.Channel):
 		case !due[f.Address]:
 			f.Action = SweepAnnounced
 		default:

@@ -641,3 +641,24 @@ func TestSweepRefuses(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// A sweep that may delete only some channels leaves every other one, also if nobody uses it; none at all, if there are
+// none.
+func TestSweepOnly(t *testing.T) {
+	inYard(t, func(y *yard) {
+		before := y.names()
+		o := ops.SweepOptions{
+			Owner: "shop", Yes: true, Only: []string{}, Journal: ops.FileJournal(filepath.Join(y.dir, "journal")),
+		}
+		y.sweep(o)
+		if diff := cmp.Diff(before, y.names()); diff != "" {
+			t.Errorf("without a name: %s", diff)
+		}
+		o.Only = []string{"idle", "busy", "foreign"}
+		y.sweep(o)
+		want := slices.DeleteFunc(slices.Clone(before), func(name string) bool { return name == "idle" })
+		if diff := cmp.Diff(want, y.names()); diff != "" {
+			t.Errorf("with three names, of which one is unused: %s", diff)
+		}
+	})
+}

@@ -25,6 +25,9 @@ var (
 // leaves are the errors of a look at a page that is left for another one meanwhile.
 var leaves = regexp.MustCompile("navigated|Cannot find context|No node with given id")
 
+// foreignHost is a name that leads to this machine, as a site of somebody else may have it.
+const foreignHost = "evil.example.com"
+
 // patience is how long a condition of a page is waited for.
 const patience = time.Minute
 
@@ -42,6 +45,7 @@ func newTab(t *testing.T, base string) *tab {
 		t.Skip("no -chromium")
 	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox, chromedp.ExecPath(*chromium),
+		chromedp.Flag("host-resolver-rules", "MAP "+foreignHost+" 127.0.0.1"),
 		chromedp.WSURLReadTimeout(patience))
 	allocator, end := chromedp.NewExecAllocator(context.Background(), options...)
 	t.Cleanup(end)

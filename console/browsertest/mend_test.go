@@ -9,7 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
@@ -154,9 +156,9 @@ func TestWithoutScript(t *testing.T) {
 		ctx, cancel := context.WithTimeout(tab.ctx, patience)
 		defer cancel()
 		for {
-			page, err := chromedp.Run(ctx, chromedp.OuterHTML(selector))
+			shown, err := chromedp.Run(ctx, chromedp.OuterHTML(selector))
 			switch {
-			case err == nil && strings.Contains(page, text):
+			case err == nil && strings.Contains(shown, text):
 				return
 			case err != nil && !leaves.MatchString(err.Error()):
 				t.Fatalf("%s does not show %q: %v", selector, text, err)
@@ -198,7 +200,7 @@ func TestLevelsInTheBrowser(t *testing.T) {
 	}
 }
 
-// A page of another site can neither post to the console nor show it in a frame.
+// A page of another site can neither post to the console nor show it in a frame, and reaches it by no other name.
 func TestForeignPage(t *testing.T) {
 	w := newWorld(t)
 	w.ensure(orders, nil)
@@ -207,6 +209,29 @@ func TestForeignPage(t *testing.T) {
 	tab.do(chromedp.Navigate(fmt.Sprintf(`data:text/html,<form method=post action="%s/channel/orders/pause"><button>x`, base)),
 		chromedp.Click("button"))
 	tab.says("another site")
+	foreign := httptest.NewServer(http.HandlerFunc(func(to http.ResponseWriter, r *http.Request) {
+		to.Header().Set("Content-Type", "text/html")
+		fmt.Fprintf(to, `<title>%s</title><iframe src="%s"></iframe>`, r.URL.Path, r.FormValue("of"))
+	}))
+	defer foreign.Close()
+	for of, shown := range map[string]bool{base + "/": false, base + "/runs": false, foreign.URL + "/own": true} {
+		tab.do(chromedp.Navigate(foreign.URL + "/?of=" + of))
+		tab.until(`document.readyState === "complete"`)
+		tree, err := chromedp.Call(tab.ctx, page.GetFrameTree, cdp.Empty{})
+		if err != nil || len(tree.FrameTree.ChildFrames) != 1 {
+			t.Fatalf("%+v, %v", tree, err)
+		}
+		frame := tree.FrameTree.ChildFrames[0].Frame
+		if (frame.UnreachableURL == "") != shown {
+			t.Errorf("a frame of %s in another site's page: %s, unreachable %q", of, frame.URL, frame.UnreachableURL)
+		}
+	}
+	port := base[strings.LastIndex(base, ":"):]
+	tab.do(chromedp.Navigate("http://" + foreignHost + port + "/runs"))
+	tab.says("--host")
+	if strings.Contains(tab.text(), "Audit log") {
+		t.Error("a foreign host has shown the console")
+	}
 }
 
 // A namespace is chosen in the page, by mouse or keyboard.
