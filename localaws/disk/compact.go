@@ -2,18 +2,23 @@ package disk
 
 import "time"
 
-// garbage is how much of the log may be garbage, however little is in use.
+// garbage is how much of the log may be garbage, however little is in use, so that a short backlog is rarely written
+// again.
 const garbage = 3 * segmentSize
+
+// idle is after how long without a change compaction goes on until no more is garbage than is in use, so that a drained
+// queue gives its room back.
+const idle = 15 * time.Second
 
 // rest is how long compaction waits after it has failed.
 const rest = 10 * time.Second
 
 // compact removes the oldest segment if too much of the log is garbage, after it has written its live records again. It
-// reports whether it should be called again at once.
-func (s *Store) compact() (more bool) {
+// reports whether it should be called again at once. allowed bytes may be garbage, however little is in use.
+func (s *Store) compact(allowed int64) (more bool) {
 	s.mu.Lock()
 	total, live := sizes(s.segments)
-	if !s.loaded || len(s.segments) < 2 || total-live <= max(live, garbage) ||
+	if !s.loaded || len(s.segments) < 2 || total-live <= max(live, allowed) ||
 		s.failure != nil && s.segments[0].live > 0 || time.Now().Before(s.resting) {
 		s.mu.Unlock()
 		return false

@@ -11,7 +11,7 @@
 // above 64 KiB is a file of its own, an attachment. [Damage] is a part of a file that cannot be read.
 //
 // Callers that sync at once share one sync of the file. The oldest segment is removed, after its live records have been
-// written again at the end of the log, as long as more than half of the log is garbage.
+// written again at the end of the log, as long as more than half of the log is garbage; in use, a few segments may be.
 //
 // The folder has these entries. Version 1 is read by every later version.
 //

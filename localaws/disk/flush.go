@@ -11,12 +11,13 @@ func (s *Store) run() {
 	defer close(s.ended)
 	timer := time.NewTimer(lag)
 	defer timer.Stop()
+	allowed := int64(garbage)
 	for {
-		more := s.compact()
+		more := s.compact(allowed)
 		s.mu.Lock()
 		waiting, failing := len(s.pending) > 0, s.failure != nil
 		s.mu.Unlock()
-		var due <-chan time.Time
+		var due, rested <-chan time.Time
 		switch {
 		case failing:
 			timer.Reset(retry)
@@ -27,6 +28,9 @@ func (s *Store) run() {
 		case more:
 			timer.Reset(0)
 			due = timer.C
+		case allowed > 0:
+			timer.Reset(idle)
+			rested = timer.C
 		}
 		urgent := s.urgent
 		if failing {
@@ -37,7 +41,10 @@ func (s *Store) run() {
 			s.flush()
 		case <-due:
 			s.flush()
+		case <-rested:
+			allowed = 0
 		case <-s.first:
+			allowed = garbage
 		case <-s.closing:
 			s.flush()
 			s.end()
