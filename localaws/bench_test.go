@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -22,6 +23,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
 	"github.com/godwitmq/godwit/localaws"
+	"github.com/godwitmq/godwit/localaws/disk"
 )
 
 // BenchmarkNew measures how long a server takes to be ready.
@@ -163,8 +165,17 @@ func TestServeForBenchmark(t *testing.T) {
 	if kind == "canned-objects" {
 		handler = cannedObjects()
 	}
-	if kind == "localaws" {
-		server, err := localaws.New(&localaws.Options{Seed: testSeed})
+	if kind == "localaws" || kind == "localaws-kept" {
+		o := &localaws.Options{Seed: testSeed}
+		if kind == "localaws-kept" {
+			store, err := disk.Open(filepath.Join(t.TempDir(), "data"), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer store.Close()
+			o.Store = store
+		}
+		server, err := localaws.New(o)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -731,15 +731,21 @@ func TestClockWentBack(t *testing.T) {
 
 // failing is a store in memory that can be full.
 type failing struct {
-	mu   sync.Mutex
-	full error
+	mu     sync.Mutex
+	full   error
+	synced error // what Sync returns while there is room
 }
 
 func (f *failing) Load(func(string, []byte) error) error { return nil }
 func (f *failing) Write(...keep.Change)                  {}
 func (f *failing) Read(keys ...string) ([][]byte, error) { return make([][]byte, len(keys)), nil }
 func (f *failing) Damaged() bool                         { return false }
-func (f *failing) Sync() error                           { return f.Failure() }
+
+func (f *failing) Sync() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return errors.Join(f.full, f.synced)
+}
 
 func (f *failing) Failure() error {
 	f.mu.Lock()
@@ -785,4 +791,103 @@ func TestFullStore(t *testing.T) {
 	}
 	store.set(nil)
 	f.send(u, "after")
+}
+
+// Every call that changes something is answered when its change is on disk: a delete, a visibility, attributes, tags, a
+// subscription, an object, an alarm. A receive is not waited for, and neither is a look.
+func TestChangesAreWaitedFor(t *testing.T) {
+	store := &failing{}
+	f := newFixture(t, &localaws.Options{Seed: testSeed, Store: store})
+	over := &http.Client{Transport: f.server.Transport()}
+	keys := credentials.NewStaticCredentialsProvider("key", "secret", "")
+	topics := sns.New(sns.Options{
+		Region: "us-east-1", BaseEndpoint: aws.String("http://aws"), RetryMaxAttempts: 1, HTTPClient: over, Credentials: keys,
+	})
+	buckets := s3.New(s3.Options{
+		Region: "us-east-1", BaseEndpoint: aws.String("http://aws"), RetryMaxAttempts: 1, HTTPClient: over, Credentials: keys,
+		UsePathStyle: true,
+	})
+	alarms := cloudwatch.New(cloudwatch.Options{
+		Region: "us-east-1", BaseEndpoint: aws.String("http://aws"), RetryMaxAttempts: 1, HTTPClient: over, Credentials: keys,
+	})
+	u := f.create("q", nil)
+	bucket, key, alarm := aws.String("a-bucket"), aws.String("key"), aws.String("alarm")
+	done[*s3.CreateBucketOutput](f)(buckets.CreateBucket(f.ctx, &s3.CreateBucketInput{Bucket: bucket}))
+	topic := done[*sns.CreateTopicOutput](f)(topics.CreateTopic(f.ctx, &sns.CreateTopicInput{Name: aws.String("t")}))
+	f.send(u, "a")
+	f.send(u, "b")
+	held := f.receive(u, 0)
+	if len(held) != 2 {
+		t.Fatal(held)
+	}
+	store.mu.Lock()
+	store.synced = errors.New("the sync is lost")
+	store.mu.Unlock()
+	text := func(s string) *string { return &s }
+	for name, c := range map[string]struct {
+		waits bool
+		call  func() error
+	}{
+		"send": {true, func() error {
+			_, err := f.client.SendMessage(f.ctx, &sqs.SendMessageInput{QueueUrl: u, MessageBody: text("c")})
+			return err
+		}},
+		"delete": {true, func() error {
+			_, err := f.client.DeleteMessage(f.ctx,
+				&sqs.DeleteMessageInput{QueueUrl: u, ReceiptHandle: held[0].ReceiptHandle})
+			return err
+		}},
+		"visibility": {true, func() error {
+			_, err := f.client.ChangeMessageVisibility(f.ctx, &sqs.ChangeMessageVisibilityInput{
+				QueueUrl: u, ReceiptHandle: held[1].ReceiptHandle, VisibilityTimeout: 60,
+			})
+			return err
+		}},
+		"attributes": {true, func() error {
+			_, err := f.client.SetQueueAttributes(f.ctx, &sqs.SetQueueAttributesInput{
+				QueueUrl: u, Attributes: map[string]string{"VisibilityTimeout": "7"},
+			})
+			return err
+		}},
+		"tags": {true, func() error {
+			_, err := f.client.TagQueue(f.ctx, &sqs.TagQueueInput{QueueUrl: u, Tags: map[string]string{"a": "b"}})
+			return err
+		}},
+		"subscription": {true, func() error {
+			_, err := topics.Subscribe(f.ctx, &sns.SubscribeInput{
+				TopicArn: topic.TopicArn, Protocol: text("sqs"), Endpoint: text("arn:aws:sqs:us-east-1:000000000000:q"),
+			})
+			return err
+		}},
+		"publish": {true, func() error {
+			_, err := topics.Publish(f.ctx, &sns.PublishInput{TopicArn: topic.TopicArn, Message: text("m")})
+			return err
+		}},
+		"object": {true, func() error {
+			_, err := buckets.PutObject(f.ctx,
+				&s3.PutObjectInput{Bucket: bucket, Key: key, Body: strings.NewReader("body")})
+			return err
+		}},
+		"alarm": {true, func() error {
+			_, err := alarms.PutMetricAlarm(f.ctx, &cloudwatch.PutMetricAlarmInput{
+				AlarmName: alarm, Namespace: text("own"), MetricName: text("load"),
+				Statistic: cwtypes.StatisticMaximum, Period: aws.Int32(60), EvaluationPeriods: aws.Int32(1),
+				Threshold: aws.Float64(3), ComparisonOperator: cwtypes.ComparisonOperatorGreaterThanThreshold,
+			})
+			return err
+		}},
+		"receive": {false, func() error {
+			_, err := f.client.ReceiveMessage(f.ctx, &sqs.ReceiveMessageInput{QueueUrl: u})
+			return err
+		}},
+		"look": {false, func() error {
+			_, err := f.client.ListQueues(f.ctx, &sqs.ListQueuesInput{})
+			return err
+		}},
+	} {
+		err := c.call()
+		if (err != nil) != c.waits || c.waits && !strings.Contains(err.Error(), "the sync is lost") {
+			t.Errorf("%s: %v, want an error %v", name, err, c.waits)
+		}
+	}
 }

@@ -78,6 +78,7 @@ func TestSpeed(t *testing.T) {
 			return took[len(took)/2]
 		})
 	})
+	speedOfKept(t)
 	for _, what := range []string{"put", "get"} {
 		t.Run("processor time of "+what+" of 1 MiB, beside canned replies", func(t *testing.T) {
 			best := 0.0
