@@ -2,11 +2,14 @@ package console_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -195,4 +198,45 @@ func TestProcesses(t *testing.T) {
 			t.Errorf("%q is allowed", wrong)
 		}
 	}
+}
+
+// The flow of a channel has how many handlers start, fail and are rejected, if a process reports it; else that is
+// unknown, and not zero.
+func TestFlow(t *testing.T) {
+	own, err := ops.NewWorkers(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inWorld(t, &console.Options{Own: own}, func(w *world) {
+		w.says(w.get("/channel/orders"), "retried unknown", "rejected unknown", "started unknown")
+		c, err := godwit.NewConsumer(w.Context(), w.local, "orders", &godwit.ConsumerOptions{
+			Hooks: own.Hooks("orders"), Logger: slog.New(slog.DiscardHandler), Backoff: godwit.Constant(time.Hour),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 30 {
+			w.send(orders, driver.Message{Body: fmt.Append(nil, i)})
+		}
+		ctx, stop := context.WithCancel(w.Context())
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			_, _ = c.Run(ctx, func(_ context.Context, d *godwit.Delivery) error {
+				switch n, _ := strconv.Atoi(string(d.Body)); {
+				case n < 3:
+					return godwit.Permanent(errors.New("no stock"))
+				case n < 12:
+					return errors.New("later")
+				}
+				return nil
+			})
+		}()
+		time.Sleep(time.Minute)
+		w.says(w.get("/channel/orders"), "started 0.1/s", "retried 0.03/s", "rejected 0.01/s")
+		time.Sleep(5 * time.Minute)
+		w.says(w.get("/channel/orders"), "started 0/s", "retried 0/s", "rejected 0/s")
+		stop()
+		<-ended
+	})
 }

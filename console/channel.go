@@ -167,7 +167,8 @@ func (d *channelData) draw(r *request, seen *ops.View, known index, w *ops.Watch
 		s.Href = r.with("span", s.Name)
 		d.Reaches = append(d.Reaches, s)
 	}
-	d.flow(c, w)
+	consumers := consumersOf(r.Context(), c.processes, d.Name)
+	d.flow(c, w, endsOf(consumers, time.Now()))
 	step, points := grain(width, chartPoints, seen.Pace.Interval)
 	values := func(value func(s *ops.Sample) float64) []float64 {
 		return steps(history, seen.At, step, points, value)
@@ -192,7 +193,7 @@ func (d *channelData) draw(r *request, seen *ops.View, known index, w *ops.Watch
 			})}},
 		}.SVG()
 	}
-	d.Times = handlerTimes(r.Context(), c.processes, d.Name, seen.At, step, points)
+	d.Times = handlerTimes(consumers, seen.At, step, points)
 	rates := chart.Lines{
 		Label: "messages a second", Step: step, End: seen.At.UTC(), Width: 600, Unit: chart.Rate,
 		Series: []chart.Series{{Name: "sent", Values: values(func(s *ops.Sample) float64 { return s.Sent })}},
@@ -204,14 +205,14 @@ func (d *channelData) draw(r *request, seen *ops.View, known index, w *ops.Watch
 	d.Rates = rates.SVG()
 }
 
-// flow draws the way of the channel's messages.
-func (d *channelData) flow(c *Console, w *ops.Watched) {
+// flow draws the way of the channel's messages. Only processes know how many handlers start, and how they end.
+func (d *channelData) flow(c *Console, w *ops.Watched, e endRates) {
 	if w.Channel.Role() == driver.RoleExchange {
 		return
 	}
 	f := chart.Flow{
 		Label: d.Name + ", the last five minutes", Window: flowOver,
-		Sent: d.Row.Sent, Started: -1, Done: d.Row.Done, Retried: -1, Rejected: -1,
+		Sent: d.Row.Sent, Started: e.all, Done: d.Row.Done, Retried: e.retried, Rejected: e.rejected,
 		Waiting: float64(w.Waiting), Running: float64(w.InFlight), Delayed: float64(w.Delayed),
 		Dead:        float64(w.DeadLetters),
 		WaitingHref: c.url("channel", d.Name, "messages"), DeadHref: d.Tabs.Dead,

@@ -121,30 +121,64 @@ func paceOf(ends []ops.HandlerEnd, now time.Time) (rate float64, p50, p95, p99 t
 	return float64(len(ends)) / over.Seconds(), at(0.5), at(0.95), at(0.99)
 }
 
-// handlerTimes draws the times of the handlers of a channel; "": no process reports them.
-func handlerTimes(ctx context.Context, p *processes.Processes, channel string, at time.Time, step time.Duration,
-	points int,
-) template.HTML {
+// consumersOf returns what the consumers of a channel report; nil: no process reports any.
+func consumersOf(ctx context.Context, p *processes.Processes, channel string) (all []ops.ConsumerWork) {
 	if p.None() {
-		return ""
+		return nil
 	}
-	var ends []ops.HandlerEnd
-	reported := false
 	for _, r := range p.Ask(ctx).All {
 		for i := range r.Consumers {
 			if r.Consumers[i].Channel == channel {
-				reported = true
-				ends = append(ends, r.Consumers[i].Ends...)
+				all = append(all, r.Consumers[i])
 			}
 		}
 	}
-	if !reported {
+	return all
+}
+
+// endRates are how handlers of a channel have ended, a second, as the mean of the last minutes; negative: unknown.
+type endRates struct{ all, retried, rejected float64 }
+
+// endsOf counts how handlers have ended. Of a consumer that has forgotten some of the last minutes, only the time that
+// it remembers counts.
+func endsOf(consumers []ops.ConsumerWork, now time.Time) endRates {
+	if consumers == nil {
+		return endRates{-1, -1, -1}
+	}
+	var sum endRates
+	for i := range consumers {
+		c, over := &consumers[i], flowOver
+		if forgot := c.Handled+c.Retried+c.Rejected > int64(len(c.Ends)); forgot && len(c.Ends) > 0 {
+			over = min(over, max(time.Second, now.Sub(c.Ends[0].At)))
+		}
+		for k := range c.Ends {
+			if now.Sub(c.Ends[k].At) > over {
+				continue
+			}
+			each := 1 / over.Seconds()
+			sum.all += each
+			switch c.Ends[k].Verdict {
+			case "retry":
+				sum.retried += each
+			case "reject":
+				sum.rejected += each
+			}
+		}
+	}
+	return sum
+}
+
+// handlerTimes draws the times of the handlers of a channel; "": no process reports them.
+func handlerTimes(consumers []ops.ConsumerWork, at time.Time, step time.Duration, points int) template.HTML {
+	if consumers == nil {
 		return ""
 	}
 	took := make([][]time.Duration, points)
-	for i := range ends {
-		if back := int(at.Sub(ends[i].At) / step); back >= 0 && back < points {
-			took[points-1-back] = append(took[points-1-back], ends[i].Took)
+	for i := range consumers {
+		for _, end := range consumers[i].Ends {
+			if back := int(at.Sub(end.At) / step); back >= 0 && back < points {
+				took[points-1-back] = append(took[points-1-back], end.Took)
+			}
 		}
 	}
 	c := chart.Lines{Label: "times of handlers", Step: step, End: at.UTC(), Width: 600, Unit: chart.Seconds}
