@@ -75,7 +75,8 @@ func TestDoctorFixes(t *testing.T) {
 	out, errOut := doctor(exitWrong)
 	wants(t, out, "PROBLEM: bucket payloads: ", "  mend (--fix does it): ",
 		"PROBLEM orders: messages are kept for 14 days, and its dead letters for 24h0m0s\n", "  mend (--fix does it): ")
-	wants(t, errOut, "as arn:aws:", "2 of them can be mended by --fix", "allowed: tag:GetResources, sqs:ListQueues")
+	wants(t, errOut, "as arn:aws:", "2 of them can be mended by --fix",
+		"allowed: tag:GetResources, cloudwatch:ListMetrics")
 	for range 2 {
 		out, errOut = doctor(exitDone, "--fix")
 		wants(t, out, "bucket", "lifecycle", "orders", "MessageRetentionPeriod", "86400", "1209600")

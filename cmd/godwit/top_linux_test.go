@@ -115,8 +115,8 @@ func (t *terminal) ends() int {
 	return exitDone
 }
 
-// letter sends a dead letter of a channel.
-func letter(t *testing.T, channel string) {
+// deadLetter sends a dead letter of a channel.
+func deadLetter(t *testing.T, channel string) {
 	t.Helper()
 	provisioned(t, channel, &godwit.ConsumerOptions{})
 	if _, errOut, status := call(t, "send", channel+"@dlq", "x"); status != exitDone {
@@ -128,7 +128,7 @@ func letter(t *testing.T, channel string) {
 // question. The terminal is as before when it ends.
 func TestTop(t *testing.T) {
 	server := onServer(t)
-	letter(t, "orders")
+	deadLetter(t, "orders")
 	term := onTerminal(t, 40, nil, "top", "--every", "1s")
 	term.shows("1 channel, 1 with problems")
 	term.shows("orders")
@@ -153,7 +153,7 @@ func TestTop(t *testing.T) {
 // An interrupt ends top as well, and with NO_COLOR nothing is coloured.
 func TestTopEnds(t *testing.T) {
 	onServer(t)
-	letter(t, "orders")
+	deadLetter(t, "orders")
 	term := onTerminal(t, 100, []string{"NO_COLOR=1"}, "top")
 	term.shows("1 channel, 1 with problems")
 	term.shows("orders")

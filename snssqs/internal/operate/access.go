@@ -46,8 +46,13 @@ func Access(ctx context.Context, e *estate.Estate) (a driver.Access, err error) 
 	default:
 		return a, fmt.Errorf("ask whose the credentials are: %w", failed)
 	}
+	tagged := false // the calls that replace tag:GetResources are not needed
 	for _, call := range readingCalls(e.Clients) {
+		if call.replaces && tagged {
+			continue
+		}
 		call.AccessCall.Err = client.Classify(call.try(ctx))
+		tagged = tagged || !call.replaces && call.AccessCall.Err == nil
 		a.Calls = append(a.Calls, call.AccessCall)
 	}
 	return a, ctx.Err()
@@ -56,31 +61,32 @@ func Access(ctx context.Context, e *estate.Estate) (a driver.Access, err error) 
 // triedCall is a call that changes nothing.
 type triedCall struct {
 	driver.AccessCall
-	try func(ctx context.Context) error
+	replaces bool // the first call, which is cheaper
+	try      func(ctx context.Context) error
 }
 
 func readingCalls(c *client.Clients) []triedCall {
 	one, queues, empty := int32(1), queueMetrics, alwaysCounted
 	return []triedCall{{
-		driver.AccessCall{Name: "tag:GetResources", Needs: "the list of channels, quickly"},
+		driver.AccessCall{Name: "tag:GetResources", Needs: "the list of channels, quickly"}, false,
 		func(ctx context.Context) error {
 			_, err := c.Tagging.GetResources(ctx, &tagging.GetResourcesInput{ResourcesPerPage: &one})
 			return err
 		},
 	}, {
-		driver.AccessCall{Name: "sqs:ListQueues", Needs: "the list of channels, where tag:GetResources is not allowed"},
+		driver.AccessCall{Name: "sqs:ListQueues", Needs: "the list of channels, where tag:GetResources is not allowed"}, true,
 		func(ctx context.Context) error {
 			_, err := c.SQS.ListQueues(ctx, &sqs.ListQueuesInput{MaxResults: &one})
 			return err
 		},
 	}, {
-		driver.AccessCall{Name: "sns:ListTopics", Needs: "the list of exchanges, where tag:GetResources is not allowed"},
+		driver.AccessCall{Name: "sns:ListTopics", Needs: "the list of exchanges, where tag:GetResources is not allowed"}, true,
 		func(ctx context.Context) error {
 			_, err := c.SNS.ListTopics(ctx, &sns.ListTopicsInput{})
 			return err
 		},
 	}, {
-		driver.AccessCall{Name: "cloudwatch:ListMetrics", Needs: "rates and ages of messages"},
+		driver.AccessCall{Name: "cloudwatch:ListMetrics", Needs: "rates and ages of messages"}, false,
 		func(ctx context.Context) error {
 			in := &cloudwatch.ListMetricsInput{Namespace: &queues, MetricName: &empty}
 			_, err := c.CloudWatch.ListMetrics(ctx, in)
