@@ -1,6 +1,9 @@
 package driver
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // Raw is a message as the service carries it: with the types of its headers, the history in its envelope, and the
 // pointer instead of a body that is in a [Store]. So a message can be kept in a file and sent on without a change.
@@ -50,6 +53,10 @@ type Forward struct {
 	// what the service carries.
 	Edited bool
 	Body   []byte
+	// First is the Delivery.First of the original. The copy carries it if the raw message does not say it already, and
+	// expires or has an envelope. Renew: the copy does not carry it, so its expiry begins with this send.
+	First time.Time
+	Renew bool
 }
 
 // Home is where dead letters go back to.

@@ -46,8 +46,12 @@ type Delivery struct {
 	// the backend does not carry it along.
 	FirstFailure time.Time
 
-	SentAt    time.Time // zero: unknown
-	Due       time.Time // when a message with its own Delay could first be received; zero: the message has no Delay
+	SentAt time.Time // zero: unknown
+	Due    time.Time // when a message with its own Delay could first be received; zero: the message has no Delay
+	// Expires is the Message.Expires of the sender; 0: never. First is when a service accepted the message for the
+	// first time, by the service's clock: a retry tier, a dead letter and a Forwarder carry it along. Zero: unknown.
+	Expires   time.Duration
+	First     time.Time
 	LeaseEnds time.Time // zero: no lease. Counted from before the request, so never later than the real end
 
 	Origin *Origin // of a dead letter: its original channel, whichever program wrote the headers

@@ -23,6 +23,11 @@ type Message struct {
 	Reader io.Reader
 	Size   int64
 	Delay  time.Duration
+	// Expires is how long after its first acceptance the message is worth handling, in whole milliseconds; 0: always.
+	// The backend only carries it. First is the time of the first acceptance, of a message that is sent again; zero:
+	// this is its first send, and the service's own time of the acceptance counts, never the sender's clock.
+	Expires time.Duration
+	First   time.Time
 }
 
 // Header is a name and a value. Names are unique within a message; only in records of Kafka they may repeat.

@@ -38,7 +38,12 @@ type Backend struct {
 	provisioner *provision.Provisioner
 	operator    *operate.Namespace
 	pauses      pauses
+	timesSaid   atomic.Bool // that records expire by their senders' clocks
 }
+
+// sendersTimes is logged once, when a record expires by its sender's clock.
+const sendersTimes = "records expire, and their topic has the times of their senders, whose clocks may be wrong: set " +
+	"message.timestamp.type of the topic to LogAppendTime"
 
 // Open prepares the client. It makes no request, so it does not notice that no broker can be reached.
 func Open(ctx context.Context, o *Options) (*Backend, error) {

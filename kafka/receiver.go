@@ -135,6 +135,9 @@ func (r *receiver) carryOut(ctx context.Context, in *records.Round, into []drive
 		r.sub.fill(d, m.Epoch.Name, m.Record, m.Epoch.Stay > 0)
 		send.Point(r.sub.b.o.Store, d)
 	}
+	if texts.TimedBySender && !r.sub.b.timesSaid.Swap(true) {
+		r.sub.b.log.Warn(sendersTimes, "topic", r.sub.topic)
+	}
 	clear(in.Out)
 	if len(in.Moved) == 0 {
 		return into, nil

@@ -91,8 +91,8 @@ func TestRequeue(t *testing.T) {
 				t.Errorf("header %s was sent as well", h.Key)
 			}
 		}
-		if n := len(back.Headers); n != 4 || back.Headers[2].Value != nil {
-			t.Errorf("%d headers were sent: want the three of the record, and its history", n)
+		if n := len(back.Headers); n != 5 || back.Headers[2].Value != nil {
+			t.Errorf("%d headers were sent: want the three of the record, its history, and its first acceptance", n)
 		}
 		l.requeue(ops.RequeueOptions{}, 0, 0)
 		l.settle(driver.Reject, ds...) // the record is rejected once more

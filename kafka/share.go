@@ -30,6 +30,11 @@ func newShareReceiver(
 		Channel: from, Options: o, Topic: b.channels.Topic(from), Group: group,
 		Lock: lock, LeastRetry: delays[0], LongestRetry: longestWait, FetchWait: fetchWait,
 		Rack: b.o.Rack, Point: func(d *driver.Delivery) { send.Point(b.o.Store, d) },
+		SayTimes: func() {
+			if !b.timesSaid.Swap(true) {
+				b.log.Warn(sendersTimes, "topic", tiers.sub.topic)
+			}
+		},
 		Open:  func() (*client.Client, error) { return b.cluster.Dial() },
 		Tiers: tiers, Held: tiers.ledger.Holds,
 		Retry: func(ctx context.Context, rs []records.Copy) []error { return tiers.sub.retry.Put(ctx, laterOf(rs)) },

@@ -168,6 +168,9 @@ func (s *subscription) fill(d *driver.Delivery, source string, r *kgo.Record, ti
 		d.Origin = deadletter.OriginOf(s.b.channels.Names, s.from, r)
 		if at, ok := deadletter.SentAt(r); ok {
 			d.SentAt = at
+			if at.Before(d.First) { // of a dead letter of another program
+				d.First = at
+			}
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sns"
@@ -50,6 +51,37 @@ func typed(attributes map[string]types.MessageAttributeValue) []driver.Header {
 		hs = append(hs, h)
 	}
 	return hs
+}
+
+// Where headers are attributes, the expiry is one of its own, and there is no envelope. A dead letter keeps both times,
+// and a forwarded message gets an envelope for the first acceptance.
+func TestTheExpiryIsAnAttributeOfOthers(t *testing.T) {
+	inWorld(t, localaws.Options{}, func(w *world) {
+		ch := w.theirs(snssqs.Options{})
+		send, in := w.sender(ch), w.receiver(ch, driver.Filter{})
+		w.send(send, driver.Message{Body: []byte("x"), Expires: 90 * time.Second})
+		d := w.receive(in, 1)[0]
+		raw := in.(driver.RawReader).Raw(d.Handle)
+		if len(raw.Header) != 1 || raw.Header[0].Name != "godwit_expires" || string(raw.Header[0].Value) != "90000" {
+			t.Errorf("the attributes are %+v", raw.Header)
+		}
+		if d.Expires != 90*time.Second || len(d.Header) != 0 {
+			t.Errorf("it expires after %v, with headers %v", d.Expires, d.Header)
+		}
+		time.Sleep(10 * time.Second)
+		p, err := send.(driver.Forwarder).Forward(w.Context(), &driver.Forward{Raw: raw, ID: d.ID, First: d.First})
+		if err == nil {
+			err = send.Send(w.Context(), []driver.Prepared{p})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		again := w.receive(in, 1)[0]
+		if !again.First.Equal(d.First) || again.Expires != d.Expires || len(again.Header) != 0 {
+			t.Errorf("forwarded: accepted at %v, want %v; expires after %v, with headers %v", again.First, d.First,
+				again.Expires, again.Header)
+		}
+	})
 }
 
 // Headers are attributes of every type for other programs, ten of them and nothing else; their attributes are headers

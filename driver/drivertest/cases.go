@@ -13,7 +13,7 @@ func cases() []testCase {
 	var all []testCase
 	for _, part := range [][]testCase{
 		sendCases(), receiveCases(), settleCases(), leaseCases(), orderCases(),
-		rejectCases(), repeatCases(), exchangeCases(), largeCases(), provisionCases(), operationsCases(),
+		rejectCases(), expiryCases(), repeatCases(), exchangeCases(), largeCases(), provisionCases(), operationsCases(),
 		catalogCases(), rewindCases(),
 		pauseCases(), purgeCases(), removeCases(), planCases(), snapshotCases(), activityCases(), forwardCases(),
 		peekCases(), orphansCases(),

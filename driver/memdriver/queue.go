@@ -38,7 +38,8 @@ type lane struct {
 type message struct {
 	*driver.Message // as prepared; shared by queues and never modified
 	id              string
-	seq             uint64 // breaks ties between messages that are due at the same time
+	seq             uint64    // breaks ties between messages that are due at the same time
+	first           time.Time // when it was accepted for the first time
 	sent, due       time.Time
 	received        int32    // how often it was received; handles of the last receive are valid
 	attempt         int32    // attempts that a receiver has reported
@@ -102,7 +103,7 @@ func (q *queue) delivery(m *message) driver.Delivery {
 	d := driver.Delivery{
 		ID: m.id, RoutingKey: m.RoutingKey, ContentType: m.ContentType, Type: m.Type, Version: m.Version,
 		Header: m.Header, Body: m.Body, Attempt: m.attempt, Received: m.received, SentAt: m.sent, LeaseEnds: m.due,
-		Origin: m.origin, Handle: driver.Handle{Ref: m, Seq: uint64(m.received)},
+		Expires: m.Expires, First: m.first, Origin: m.origin, Handle: driver.Handle{Ref: m, Seq: uint64(m.received)},
 	}
 	if m.Delay > 0 {
 		d.Due = m.sent.Add(m.Delay)
@@ -159,7 +160,9 @@ func (q *queue) deadLetter(m *message, d driver.Death, now time.Time) {
 	origin := driver.Origin{
 		Channel: q.spec.Channel, ID: m.id, OrderKey: m.OrderKey, Death: d, Deaths: len(died), Earlier: m.died,
 	}
-	q.dead.put(&message{Message: m.Message, id: m.id, sent: now, due: now, died: died, origin: &origin})
+	q.dead.put(&message{
+		Message: m.Message, id: m.id, first: m.first, sent: now, due: now, died: died, origin: &origin,
+	})
 }
 
 // remove finishes a message. The caller then calls fix on its lane.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/godwitmq/godwit/driver"
 )
@@ -23,6 +24,8 @@ type properties struct {
 	ContentType string         `json:"content_type,omitempty"`
 	Type        string         `json:"type,omitempty"`
 	Version     int            `json:"version,omitempty"`
+	Expires     time.Duration  `json:"expires,omitempty"`
+	First       time.Time      `json:"first,omitzero"` // of dead letters and what is forwarded
 	Died        []string       `json:"died,omitempty"`
 	Origin      *driver.Origin `json:"origin,omitempty"`
 }
@@ -40,9 +43,13 @@ func (m *message) raw() driver.Raw {
 	for _, h := range m.Header {
 		raw.Header = append(raw.Header, driver.RawHeader{Name: h.Name, Value: []byte(h.Value)})
 	}
+	first := m.First // as it was sent
+	if m.origin != nil {
+		first = m.first
+	}
 	text, err := json.Marshal(properties{
 		RoutingKey: m.RoutingKey, ContentType: m.ContentType, Type: m.Type, Version: m.Version, Died: m.died,
-		Origin: m.origin,
+		Origin: m.origin, Expires: m.Expires, First: first,
 	})
 	if err != nil {
 		panic(err) // texts, numbers and times can be encoded
@@ -71,6 +78,12 @@ func (s *sender) Forward(ctx context.Context, f *driver.Forward) (driver.Prepare
 		}
 	}
 	m.RoutingKey, m.ContentType, m.Type, m.Version = more.RoutingKey, more.ContentType, more.Type, more.Version
+	switch m.Expires, m.First = more.Expires, more.First; {
+	case f.Renew:
+		m.First = time.Time{}
+	case m.First.IsZero():
+		m.First = f.First
+	}
 	p, err := s.Prepare(ctx, &m)
 	if err != nil {
 		return p, err

@@ -93,11 +93,15 @@ func (s *sender) Close(context.Context) error {
 
 // publish puts a message into every queue whose filter lets it pass.
 func (e *exchange) publish(m *outgoing, id string, now time.Time) {
+	first := m.First
+	if first.IsZero() {
+		first = now
+	}
 	for _, q := range e.queues {
 		if e.direct || passes(q.spec.Filter, m.RoutingKey) {
 			q.put(&message{
-				Message: &m.Message, id: id, sent: now, due: now.Add(cmp.Or(m.Delay, q.spec.Delay)), died: m.died,
-				origin: m.origin,
+				Message: &m.Message, id: id, first: first, sent: now, due: now.Add(cmp.Or(m.Delay, q.spec.Delay)),
+				died: m.died, origin: m.origin,
 			})
 		}
 	}

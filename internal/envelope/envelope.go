@@ -23,6 +23,8 @@ type Envelope struct {
 	TypeVersion int               `json:"tv,omitempty"`
 	Encoding    Encoding          `json:"e,omitempty"`
 	Delay       int32             `json:"dl,omitempty"` // seconds, as asked for by the message
+	Expires     int64             `json:"ex,omitempty"` // milliseconds from its first acceptance
+	First       int64             `json:"fa,omitempty"` // when that was, in milliseconds since 1970; 0: now
 	// the body is an SNS notification in JSON, which contains the real body
 	Wrapped bool    `json:"w,omitempty"`
 	Deaths  []Death `json:"d,omitempty"` // oldest first
@@ -59,7 +61,13 @@ const (
 
 // New returns the envelope of a message.
 func New(m *driver.Message) Envelope {
-	e := Envelope{Version: Version, ContentType: m.ContentType, Type: m.Type, TypeVersion: m.Version}
+	e := Envelope{
+		Version: Version, ContentType: m.ContentType, Type: m.Type, TypeVersion: m.Version,
+		Expires: m.Expires.Milliseconds(),
+	}
+	if !m.First.IsZero() {
+		e.First = m.First.UnixMilli()
+	}
 	if len(m.Header) > 0 {
 		e.Headers = make(map[string]string, len(m.Header))
 		for _, h := range m.Header {
@@ -83,7 +91,8 @@ func (e Envelope) String() string {
 // Empty reports whether no field but the version is set.
 func (e *Envelope) Empty() bool {
 	return e.Version == 1 && len(e.Headers) == 0 && e.OrderKey == "" && e.ContentType == "" && e.Type == "" &&
-		e.TypeVersion == 0 && e.Encoding == Plain && e.Delay == 0 && !e.Wrapped && len(e.Deaths) == 0 &&
+		e.TypeVersion == 0 && e.Encoding == Plain && e.Delay == 0 &&
+		e.Expires == 0 && e.First == 0 && !e.Wrapped && len(e.Deaths) == 0 &&
 		len(e.Packed)+len(e.Typed) == 0
 }
 

@@ -40,6 +40,9 @@ func fixtures() map[string]envelope.Envelope {
 		"v1-typed.json": {Version: 1, Typed: []envelope.Packed{
 			{Name: "amount", Type: "Number", Text: "1.50"}, {Name: "key", Type: "Binary", Binary: []byte{0, 0xff}},
 		}},
+		"v1-expires.json": {
+			Version: 1, ContentType: "text/plain", Expires: 5_401_500, First: 1_767_323_045_678,
+		},
 		"v1-wrapped.json":      {Version: 1, Wrapped: true, Deaths: []envelope.Death{{Kind: "permanent", ID: "1"}}},
 		"v1-later-fields.json": {Version: 1, Headers: map[string]string{"locale": "de"}, OrderKey: "ada"},
 	}
@@ -67,7 +70,7 @@ func TestEveryFixtureIsReadable(t *testing.T) {
 
 // The current version writes the fixtures byte for byte.
 func TestFixturesAreWritten(t *testing.T) {
-	for _, name := range []string{"v1-minimal.json", "v1-full.json"} {
+	for _, name := range []string{"v1-minimal.json", "v1-full.json", "v1-expires.json"} {
 		if diff := cmp.Diff(fixture(t, filepath.Join("testdata", name)), fixtures()[name].String()); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}

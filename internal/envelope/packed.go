@@ -3,6 +3,7 @@ package envelope
 import (
 	"encoding/json"
 	"strings"
+	"time"
 )
 
 // Packed is a message attribute of another program for which there is no room beside the envelope. It keeps its type
@@ -76,11 +77,32 @@ func WithEncoding(envelope string, e Encoding) string {
 	return JSON(fields)
 }
 
-// OnlyHistory reports whether an envelope has nothing but deaths: the message of another program has no envelope
-// before it dies.
+// WithFirst returns an envelope with the time of its message's first acceptance. One that it already has stays.
+func WithFirst(envelope string, at time.Time) string {
+	fields := open(envelope)
+	if at.IsZero() || fields["fa"] != nil {
+		return envelope
+	}
+	fields["fa"] = raw(at.UnixMilli())
+	return JSON(fields)
+}
+
+// WithoutFirst returns an envelope without that time, of a message whose next acceptance counts as its first.
+func WithoutFirst(envelope string) string {
+	fields := open(envelope)
+	if fields["fa"] == nil {
+		return envelope
+	}
+	delete(fields, "fa")
+	return JSON(fields)
+}
+
+// OnlyHistory reports whether an envelope has nothing but deaths and the time of the first acceptance: the message of
+// another program has no envelope before it dies.
 func OnlyHistory(envelope string) bool {
 	fields := open(envelope)
 	delete(fields, "v")
 	delete(fields, "d")
+	delete(fields, "fa")
 	return len(fields) == 0
 }

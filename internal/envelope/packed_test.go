@@ -2,6 +2,7 @@ package envelope_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -52,6 +53,11 @@ func TestAnEnvelopeThatNeedsNoChangeStays(t *testing.T) {
 
 func TestChangesOfAnEnvelope(t *testing.T) {
 	for _, c := range []struct{ got, want string }{
+		{envelope.WithFirst(`{"v":1,"x":2}`, time.UnixMilli(7)), `{"fa":7,"v":1,"x":2}`},
+		{envelope.WithFirst(`{"v":1,"fa":5}`, time.UnixMilli(7)), `{"v":1,"fa":5}`},
+		{envelope.WithFirst(`{"v":1}`, time.Time{}), `{"v":1}`},
+		{envelope.WithoutFirst(`{"v":1,"fa":5,"x":2}`), `{"v":1,"x":2}`},
+		{envelope.WithoutFirst(`{"v":1}`), `{"v":1}`},
 		{envelope.WithoutDelay(`{"v":1,"dl":5,"x":2}`), `{"v":1,"x":2}`},
 		{envelope.WithEncoding("", envelope.Base64), `{"e":"base64","v":1}`},
 		{envelope.WithEncoding(`{"v":1,"e":"empty"}`, envelope.Base64), `{"e":"base64","v":1}`},
@@ -62,7 +68,8 @@ func TestChangesOfAnEnvelope(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]bool{
-		`{"v":1,"d":[{}]}`: true, `{"v":1}`: true, `{"v":1,"h":{}}`: false, `{"v":1,"w":true}`: false, `hello`: false,
+		`{"v":1,"d":[{}],"fa":1}`: true,
+		`{"v":1}`:                 true, `{"v":1,"h":{}}`: false, `{"v":1,"w":true}`: false, `hello`: false,
 	} {
 		if envelope.OnlyHistory(text) != want {
 			t.Errorf("OnlyHistory(%s) is %v", text, !want)

@@ -126,9 +126,9 @@ func TestForeignRecords(t *testing.T) {
 			return finished == len(want)
 		})
 		for i, back := range w.byKey(w.read(w.topic())[len(want):], want) {
-			last := len(back.Headers) - 1
-			if back.Headers[last].Key != "godwit-history" {
-				t.Errorf("the last header is %s", back.Headers[last].Key)
+			last := len(back.Headers) - 2
+			if back.Headers[last].Key != "godwit-history" || back.Headers[last+1].Key != "godwit-first" {
+				t.Errorf("the last headers are %s and %s", back.Headers[last].Key, back.Headers[last+1].Key)
 			}
 			back.Headers = back.Headers[:last]
 			if err := same("way back", back, want[i]); err != nil {

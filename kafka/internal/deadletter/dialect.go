@@ -117,6 +117,9 @@ func Copy(r *kgo.Record, group string, death *driver.Death, attempt int32) *kgo.
 	if d.Error != "" {
 		add(messageHeader, strings.ToValidUTF8(d.Error[:min(len(d.Error), maxErrorText)], ""))
 	}
+	if !r.Timestamp.IsZero() && wire.LastHeader(r.Headers, wire.FirstHeader) == nil {
+		add(wire.FirstHeader, strconv.FormatInt(r.Timestamp.UnixMilli(), 10))
+	}
 	return c
 }
 

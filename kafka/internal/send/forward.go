@@ -44,6 +44,11 @@ func Raised(f *driver.Forward) (*kgo.Record, error) {
 	if f.Revive {
 		r.Headers = deadletter.WithoutDeath(r.Headers)
 	}
+	if f.Renew {
+		wire.ForgetFirst(r)
+	} else {
+		wire.KeepFirst(r, f.First)
+	}
 	return r, nil
 }
 

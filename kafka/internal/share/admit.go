@@ -116,6 +116,9 @@ func (r *Receiver) admit(u *run) {
 			ds = r.deliver(decode, l, ds)
 		}
 	}
+	if decode.TimedBySender {
+		r.c.SayTimes()
+	}
 	r.discard(u.s, dropped)
 	passed.Tell(r.c.Options.Events)
 	if len(ds) > 0 {

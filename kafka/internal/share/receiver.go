@@ -37,6 +37,8 @@ type Config struct {
 	Held func(driver.Handle) bool
 	// Point gives a delivery the body to which its record points, if that is a pointer.
 	Point func(d *driver.Delivery)
+	// SayTimes logs, once, that records expire by their senders' clocks.
+	SayTimes func()
 	// Retry and Reject publish copies, and answer for each.
 	Retry  func(ctx context.Context, rs []records.Copy) []error
 	Reject func(ctx context.Context, rs []records.Copy) []error

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -96,6 +97,20 @@ func SentAt(r *kgo.Record) time.Time {
 func Failed(r *kgo.Record) time.Time {
 	at, _ := headerTime(r, FailedHeader)
 	return at
+}
+
+// KeepFirst gives a record the time of its first acceptance, if it has none. zero: unknown.
+func KeepFirst(r *kgo.Record, at time.Time) {
+	if !at.IsZero() && LastHeader(r.Headers, FirstHeader) == nil {
+		SetTime(r, FirstHeader, at)
+	}
+}
+
+// ForgetFirst removes that time, of a record whose next acceptance counts as its first.
+func ForgetFirst(r *kgo.Record) {
+	r.Headers = slices.DeleteFunc(slices.Clone(r.Headers), func(h kgo.RecordHeader) bool {
+		return h.Key == FirstHeader
+	})
 }
 
 // SetTime gives a record a header with a time, in milliseconds.

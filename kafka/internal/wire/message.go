@@ -2,6 +2,7 @@ package wire
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -19,7 +20,11 @@ const (
 	typeHeader        = OwnPrefix + "type"
 	versionHeader     = OwnPrefix + "version" // of the type, in decimal
 	DueHeader         = OwnPrefix + "due"     // when a delayed record may be handled, in milliseconds since 1970
-	dedupHeader       = OwnPrefix + "dedup"   // the sender's de-duplication id, which Kafka ignores
+	// expiresHeader is how long after its first acceptance a record expires, in milliseconds. FirstHeader is the time
+	// of that acceptance, in milliseconds since 1970, of a record that was sent again.
+	expiresHeader = OwnPrefix + "expires"
+	FirstHeader   = OwnPrefix + "first"
+	dedupHeader   = OwnPrefix + "dedup" // the sender's de-duplication id, which Kafka ignores
 
 	// OwnPrefix begins the names that are reserved for Godwit.
 	OwnPrefix = "godwit-"
@@ -54,6 +59,12 @@ func Encode(m *driver.Message) (*kgo.Record, error) {
 	if m.Delay > 0 {
 		add(DueHeader, strconv.FormatInt(time.Now().Add(m.Delay).UnixMilli(), 10))
 	}
+	if m.Expires > 0 {
+		add(expiresHeader, strconv.FormatInt(m.Expires.Milliseconds(), 10))
+	}
+	if !m.First.IsZero() {
+		add(FirstHeader, strconv.FormatInt(m.First.UnixMilli(), 10))
+	}
 	for _, h := range m.Header {
 		r.Headers = append(r.Headers, kgo.RecordHeader{Key: h.Name, Value: []byte(h.Value)})
 	}
@@ -85,12 +96,16 @@ func reserved(name string) bool {
 // Decoder decodes deliveries from records. Their texts share large strings, because one string for each record would be
 // one allocation for each.
 type Decoder struct {
+	// TimedBySender: a record expires, and the time from which that counts is of the clock of its sender.
+	TimedBySender bool
+
 	expected int
+	now      time.Time
 	texts    strings.Builder
 }
 
 // NewDecoder returns a decoder for about this number of records.
-func NewDecoder(expected int) *Decoder { return &Decoder{expected: expected} }
+func NewDecoder(expected int) *Decoder { return &Decoder{expected: expected, now: time.Now()} }
 
 // maxTexts bounds a string that deliveries share, because the delivery that is held longest keeps all of it.
 const maxTexts = 4 << 10
@@ -126,6 +141,13 @@ func (c *Decoder) Decode(r *kgo.Record, d *driver.Delivery) {
 		}
 		text = text[n:]
 	}
+	if d.First.IsZero() {
+		d.First = SentAt(r)
+		c.TimedBySender = c.TimedBySender || d.Expires > 0 && r.Attrs.TimestampType() == 0
+	}
+	if d.First.After(c.now) { // a sender's clock may be ahead
+		d.First = c.now
+	}
 }
 
 // Decode decodes one record without a Decoder.
@@ -157,6 +179,14 @@ func take(d *driver.Delivery, name, value string) (err error) {
 			d.Version = 0
 			return fmt.Errorf("header %s is %q and not a number: its producer must write Godwit's format, or none",
 				name, value)
+		}
+	case expiresHeader:
+		if ms, _ := strconv.ParseInt(value, 10, 64); ms > 0 && ms <= maxTime { // another value never expires
+			d.Expires = min(time.Duration(ms), math.MaxInt64/time.Millisecond) * time.Millisecond
+		}
+	case FirstHeader:
+		if ms, _ := strconv.ParseInt(value, 10, 64); ms > 0 && ms <= maxTime {
+			d.First = time.UnixMilli(ms)
 		}
 	default:
 		if !reserved(name) {

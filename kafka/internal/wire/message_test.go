@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"math"
 	"slices"
 	"strconv"
 	"testing"
@@ -33,7 +34,7 @@ func TestDecodedTextsStay(t *testing.T) {
 func TestAMessageArrivesAsItWasSent(t *testing.T) {
 	m := driver.Message{
 		OrderKey: "ada", RoutingKey: "A.B", ContentType: "text/plain", Type: "wish", Version: 3, Body: []byte("book"),
-		DedupID: "once",
+		DedupID: "once", Expires: time.Minute,
 		Header: []driver.Header{
 			{Name: "traceparent", Value: "00-ab-cd-01"},
 			{Name: "bytes", Value: "\xff\x00"},
@@ -51,12 +52,60 @@ func TestAMessageArrivesAsItWasSent(t *testing.T) {
 		ID: "prod.orders/7/1234", OrderKey: "ada", RoutingKey: "A.B", ContentType: "text/plain", Type: "wish",
 		Version: 3,
 		Body:    []byte("book"), Header: m.Header, SentAt: time.UnixMilli(99),
+		Expires: time.Minute, First: time.UnixMilli(99),
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
 	if string(LastHeader(r.Headers, dedupHeader)) != "once" {
 		t.Error("the de-duplication id is missing")
+	}
+}
+
+// The age of a record counts from its first acceptance, which is never later than its receive.
+func TestTheFirstAcceptance(t *testing.T) {
+	now := time.Now()
+	sent, earlier := now.Add(-time.Minute).Truncate(time.Millisecond), now.Add(-time.Hour).Truncate(time.Millisecond)
+	header := func(name, value string) []kgo.RecordHeader {
+		return []kgo.RecordHeader{{Key: name, Value: []byte(value)}}
+	}
+	const longest = math.MaxInt64 / time.Millisecond * time.Millisecond
+	tier := header(SentHeader, strconv.Itoa(int(earlier.UnixMilli())))
+	again, err := Encode(&driver.Message{First: earlier})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		headers []kgo.RecordHeader
+		at      time.Time
+		first   time.Time
+		expires time.Duration
+		tells   bool
+	}{
+		"a sender's clock":        {nil, sent, sent, 0, false},
+		"it expires":              {header(expiresHeader, "1500"), sent, sent, 1500 * time.Millisecond, true},
+		"a clock that is ahead":   {nil, now.Add(time.Hour), now, 0, false},
+		"sent again":              {again.Headers, sent, earlier, 0, false},
+		"in a tier":               {tier, sent, earlier, 0, false},
+		"no number":               {header(expiresHeader, "soon"), sent, sent, 0, false},
+		"no time":                 {header(FirstHeader, "-5"), sent, sent, 0, false},
+		"longer than a Duration":  {header(expiresHeader, "99999999999999"), sent, sent, longest, true},
+		"longer than can be read": {header(expiresHeader, "9999999999999999"), sent, sent, 0, false},
+	} {
+		var d driver.Delivery
+		decoder := NewDecoder(1)
+		decoder.Decode(&kgo.Record{Timestamp: c.at, Headers: c.headers}, &d)
+		if d.First.Sub(c.first).Abs() > time.Second || d.Expires != c.expires || decoder.TimedBySender != c.tells {
+			t.Errorf("%s: accepted at %v, expires after %v, told %v; want %v, %v, %v", name, d.First, d.Expires,
+				decoder.TimedBySender, c.first, c.expires, c.tells)
+		}
+	}
+	r := &kgo.Record{Headers: again.Headers}
+	if KeepFirst(r, now); Header(r, FirstHeader) != strconv.FormatInt(earlier.UnixMilli(), 10) {
+		t.Errorf("an earlier acceptance was replaced: %v", r.Headers)
+	}
+	if ForgetFirst(r); len(r.Headers) != 0 || len(again.Headers) != 1 {
+		t.Errorf("forgotten: %v, of %v", r.Headers, again.Headers)
 	}
 }
 

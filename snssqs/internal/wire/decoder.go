@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -50,6 +51,15 @@ func (c *Decoder) Decode(ctx context.Context, m *Message, d *driver.Delivery) er
 	}
 	if env.Delay > 0 && !d.SentAt.IsZero() && !c.From.DeadLetter {
 		d.Due = d.SentAt.Add(time.Duration(env.Delay) * time.Second)
+	}
+	ms := env.Expires
+	if text, ok := attributes.text[ExpiresAttribute]; ok {
+		ms = Number(text)
+	}
+	d.Expires = time.Duration(min(max(ms, 0), longestExpiry)) * time.Millisecond // otherwise it never does
+	d.First = d.SentAt
+	if env.First > 0 {
+		d.First = time.UnixMilli(env.First)
 	}
 	if err != nil {
 		d.Body, env.Encoding = []byte(text), envelope.Plain
@@ -125,13 +135,13 @@ func (c *Decoder) open(ctx context.Context, m *Message) (body string, env envelo
 	}
 	came := n.Publication // a copy: the rest of n has the message's text once more
 	m.Came = &came
-	deaths := env.Deaths
+	outer := env
 	attributes = attributeTexts{text: make(map[string]string, len(n.MessageAttributes))}
 	for name, a := range n.MessageAttributes {
 		attributes.set(name, a.Type, a.Value)
 	}
 	env, err = attributes.readEnvelope()
-	env.Deaths = append(env.Deaths, deaths...)
+	env.Deaths, env.First = append(env.Deaths, outer.Deaths...), cmp.Or(env.First, outer.First)
 	return n.Message, env, attributes, err
 }
 
@@ -168,6 +178,9 @@ func attributeText(a types.MessageAttributeValue) string {
 	}
 	return *a.StringValue
 }
+
+// longestExpiry is the longest expiry that a time.Duration holds, in milliseconds.
+const longestExpiry = int64(1<<63-1) / int64(time.Millisecond)
 
 // keys derives order key and tenant from the message group. A key that is not a valid group is in the envelope.
 func keys(from driver.Channel, group, travelled string) (order, tenant string) {

@@ -103,6 +103,7 @@ func (e *Encoder) forward(ctx context.Context, f *driver.Forward) (driver.Prepar
 	if f.Revive {
 		o.revive()
 	}
+	o.since(f)
 	var err error
 	if f.Edited {
 		err = e.edit(ctx, o, f.Body)

@@ -155,7 +155,7 @@ func headersOf(env envelope.Envelope, attributes attributeTexts, routing string)
 	}
 	for name, value := range attributes.text {
 		_, ours := env.Headers[name]
-		if ours || name == EnvelopeAttribute || name == routing {
+		if ours || name == EnvelopeAttribute || name == ExpiresAttribute || name == routing {
 			continue
 		}
 		hs = append(hs, driver.Header{Name: name, Value: value, Type: attributes.kinds[name]})
@@ -199,4 +199,6 @@ func LegalAttribute(name string) bool {
 }
 
 // reserved reports whether an attribute of this name has a meaning of its own, so that no header can be one.
-func reserved(name string) bool { return name == EnvelopeAttribute || claim.Announces(name) }
+func reserved(name string) bool {
+	return name == EnvelopeAttribute || name == ExpiresAttribute || claim.Announces(name)
+}

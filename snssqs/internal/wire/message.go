@@ -181,7 +181,11 @@ func deadLetterAttributes(m *Message, body string, d envelope.Death,
 	if surplus := len(attributes) + 1 - maxAttributes; surplus > 0 {
 		out = append(out, moveOut(attributes, surplus, routing)...)
 	}
-	text = envelope.Pack(envelope.AddDeath(text, d), out)
+	text = envelope.AddDeath(text, d)
+	if ms := Number(m.Attributes["SentTimestamp"]); ms > 0 {
+		text = envelope.WithFirst(text, time.UnixMilli(ms))
+	}
+	text = envelope.Pack(text, out)
 	kind := stringType
 	attributes[EnvelopeAttribute] = types.MessageAttributeValue{DataType: &kind, StringValue: &text}
 	return attributes

@@ -168,6 +168,23 @@ func (o *openedMessage) revive() {
 	m.header = left
 }
 
+// since gives the message the time of its first acceptance, or takes it out. A message of another program has no place
+// for it, so its age begins with each send.
+func (o *openedMessage) since(f *driver.Forward) {
+	m := o
+	if o.outer != nil {
+		m = o.outer
+	}
+	text, i := m.envelope()
+	switch {
+	case f.Renew && i >= 0 && envelope.Is(text):
+		m.setEnvelope(envelope.WithoutFirst(text))
+	case f.Renew || f.First.IsZero():
+	case i >= 0 && envelope.Is(text), i < 0 && m.room() && m.texts()[ExpiresAttribute] != "":
+		m.setEnvelope(envelope.WithFirst(text, f.First))
+	}
+}
+
 func unpacked(p envelope.Packed) driver.RawHeader {
 	h := driver.RawHeader{Name: p.Name, Type: p.Type, Value: p.Binary}
 	if !Binary(p.Type) {

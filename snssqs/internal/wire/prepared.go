@@ -25,6 +25,9 @@ const (
 	// left to other programs.
 	EnvelopeAttribute = "godwit"
 	RoutingAttribute  = "routing_key"
+	// ExpiresAttribute is the number of milliseconds after which a message expires, where headers are attributes of
+	// their own. Elsewhere it is in the envelope.
+	ExpiresAttribute = "godwit_expires"
 
 	stringType = "String"
 	numberType = "Number"
@@ -99,6 +102,12 @@ func encode(ch driver.Channel, m *driver.Message, apart bool, as Form) (*prepare
 		return nil, err
 	}
 	env.Delay = w.delay
+	if as.Native && env.Expires > 0 {
+		w.native = append(w.native, driver.RawHeader{
+			Name: ExpiresAttribute, Type: numberType, Value: strconv.AppendInt(nil, env.Expires, 10),
+		})
+		env.Expires = 0
+	}
 	// SNS's condition for "no routing key" does not match a message without any attribute.
 	unseen := ch.Queue == "" && len(w.native) == 0 && w.routingKey == ""
 	if !as.Native || !env.Empty() || trust.LooksWrapped(w.body) || unseen {
