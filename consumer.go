@@ -60,6 +60,10 @@ func NewConsumer(ctx context.Context, backend Backend, channel string, o *Consum
 			o:     &c.o, dead: c.channel.DeadLetter, fault: c.life.fault,
 		},
 	}
+	c.handling.expiry = choice{verdict: Verdict{Action: ActionDrop}, expired: true}
+	if c.o.DeadLetterExpired {
+		c.handling.expiry = choice{verdict: Verdict{Action: ActionReject}, reason: errExpired, expired: true}
+	}
 	if c.o.Policy == nil {
 		c.handling.policy = RetryPolicy(c.o.MaxAttempts, c.o.Backoff)
 	}

@@ -131,6 +131,14 @@ type ConsumerOptions struct {
 	// message may be passed over, or when there is no place for dead letters.
 	NoDeadLetters bool
 
+	// MaxAge is how old a message may be when its handler starts, from the time at which the service accepted it for
+	// the first time; 0: of any age. An older one has expired, as if its Message.Expires were MaxAge; the earlier of
+	// both counts. Set it when old messages do harm, and their senders do not say so.
+	MaxAge time.Duration
+	// DeadLetterExpired rejects expired messages, with the kind expired, instead of discarding them. Set it when
+	// somebody looks at them, or when they may be sent again.
+	DeadLetterExpired bool
+
 	// Order.
 
 	// Ordered says that the messages of one order key are handled one after another. Set it when their order matters;
@@ -246,6 +254,12 @@ func (o *ConsumerOptions) check(ch driver.Channel) error {
 		"it has no effect together with Stream, with which no body is read in advance: remove one of both")
 	refuse(o.WaitTime > defaultWait, "WaitTime", o.WaitTime, fmt.Sprintf(
 		"a poll waits for at most %v: lower it, or set a negative value for polls without waiting", defaultWait))
+	refuse(o.MaxAge != 0 && (o.MaxAge < time.Second || o.MaxAge <= o.Delay), "MaxAge", o.MaxAge,
+		"every message would expire: set at least 1s, and more than Delay, or remove the option")
+	refuse(ch.DeadLetter && o.MaxAge != 0, "MaxAge", o.MaxAge,
+		"dead letters do not expire: remove the option, and set DeadLetterRetention of their channel")
+	refuse(o.DeadLetterExpired && (o.NoDeadLetters || ch.DeadLetter), "DeadLetterExpired", o.DeadLetterExpired,
+		"there are no dead letters to move them to: remove the option")
 	refuse(o.SettleLinger > maxSettleLinger, "SettleLinger", o.SettleLinger, fmt.Sprintf(
 		"a handled message waits for at most %v: lower it, or set a negative value to delete at once", maxSettleLinger))
 	return errors.Join(errors.Join(wrong...), eachSet("ConsumerOptions.Middleware", o.Middleware), o.Filter.check(ch))

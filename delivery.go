@@ -41,6 +41,9 @@ type Delivery struct {
 	// cannot be read.
 	Undecodable error
 	SentAt      time.Time // zero: unknown
+	// ExpiresAt is when the message expires, by its sender's Message.Expires or the consumer's MaxAge. Zero: never, as
+	// dead letters.
+	ExpiresAt time.Time
 
 	h         *handling // nil: made by hand, in a test
 	item      *engine.Item
@@ -48,10 +51,13 @@ type Delivery struct {
 	nearLimit bool        // the service is about to move the message to its dead letters
 	spent     bool        // RetryPolicy has found that no attempts are left
 	pulls     bool        // an iterator's caller settles it
+	expired   bool        // its next attempt would begin too late
 	kept      atomic.Bool // by an iterator's caller
 	choice    atomic.Pointer[choice]
 	ctx       engine.Context // for its first handler
 	apart     *payload       // the body in a store; nil: Body is the body
+	expires   time.Duration  // as its sender asked for, for Forward
+	first     time.Time      // when a service accepted it for the first time; zero: unknown
 }
 
 // fill sets the fields for a received delivery.
@@ -61,8 +67,15 @@ func (d *Delivery) fill(h *handling, it *engine.Item, in *driver.Delivery) {
 	d.ContentType, d.Type, d.Version = in.ContentType, in.Type, in.Version
 	d.Headers, d.Body, d.SentAt = in.Header, in.Body, in.SentAt
 	d.Attempt, d.Failures, d.Death = it.Attempt, it.Failures, deathOf(in.Origin)
+	d.expires, d.first = in.Expires, in.First
+	life := in.Expires
+	if most := h.o.MaxAge; most > 0 && (life == 0 || most < life) {
+		life = most
+	}
 	if h.channel.DeadLetter {
 		d.Undecodable = in.Err
+	} else if life > 0 && !in.First.IsZero() {
+		d.ExpiresAt = in.First.Add(life)
 	}
 	if in.Opener != nil {
 		d.apart = &payload{}
@@ -78,7 +91,8 @@ func (d *Delivery) again() *Delivery {
 	n := &Delivery{
 		ID: d.ID, Channel: d.Channel, OrderKey: d.OrderKey, Tenant: d.Tenant, RoutingKey: d.RoutingKey,
 		ContentType: d.ContentType, Type: d.Type, Version: d.Version, Headers: d.Headers, Body: d.Body,
-		Death: d.Death, Undecodable: d.Undecodable, SentAt: d.SentAt,
+		Death: d.Death, Undecodable: d.Undecodable, SentAt: d.SentAt, ExpiresAt: d.ExpiresAt,
+		expires: d.expires, first: d.first,
 		h: d.h, item: d.item, gen: d.item.Generation(), nearLimit: d.nearLimit, spent: d.spent, pulls: d.pulls,
 	}
 	if d.apart != nil {
@@ -88,6 +102,11 @@ func (d *Delivery) again() *Delivery {
 	}
 	n.choice.Store(&d.h.sealed)
 	return n
+}
+
+// late reports whether the message will have expired when a handler starts after a wait.
+func (d *Delivery) late(wait time.Duration) bool {
+	return !d.ExpiresAt.IsZero() && !time.Now().Add(wait).Before(d.ExpiresAt)
 }
 
 // begin allows a handler, or an iterator's caller, to settle the delivery.
@@ -112,11 +131,13 @@ func (d *Delivery) seal() *engine.Verdict {
 // and headers. On an ordered channel its DedupID is derived from this delivery. So it counts as another message than
 // the original, but forwarding it again after a crash is a duplicate. Settle the delivery when the message is accepted.
 // An Undecodable delivery is forwarded with its raw bytes. The body of a large message is written to the store again,
-// because this delivery's settlement may delete it.
+// because this delivery's settlement may delete it. The message keeps its Expires, which counts from its first
+// acceptance; for a later one, make a Message without Forward.
 func (d *Delivery) Forward() Message {
 	m := Message{
 		Body: d.Body, OrderKey: cmp.Or(d.OrderKey, d.Tenant), RoutingKey: d.RoutingKey,
 		ContentType: d.ContentType, Type: d.Type, Version: d.Version, Headers: slices.Clone(d.Headers),
+		Expires: d.expires, first: d.first,
 		forwarded: "forward/" + d.Channel + "/" + d.ID, // a channel's name has no slash
 	}
 	if d.unread() {
@@ -181,12 +202,13 @@ type choice struct {
 	verdict Verdict
 	instead engine.Action // of the verdict's, if it is one that handlers do not return; ActionDone: none
 	reason  error
+	expired bool // the verdict is that on an expired message
 }
 
 // engine converts the choice for the engine.
 func (c *choice) engine() engine.Verdict {
 	v := engineVerdict(c.verdict)
-	v.Reason = c.reason
+	v.Reason, v.Expired = c.reason, c.expired
 	if c.instead != engine.ActionDone {
 		v.Action = c.instead
 	}
@@ -205,7 +227,8 @@ func (d *Delivery) settle(c *choice) error {
 	case !d.choice.CompareAndSwap(nil, c):
 		return ErrSettled
 	case d.pulls:
-		return d.item.Settle(d.gen, c.engine())
+		v := c.engine()
+		return d.item.Settle(d.gen, *d.h.timely(d, &v))
 	}
 	return nil
 }
@@ -231,8 +254,8 @@ type Death struct {
 	OrderKey  string
 	Consumer  string
 	Error     string
-	// Kind is exhausted, permanent, rejected, timeout, undecodable, panic or blocked or, if the body in the store could
-	// not be read, payload-missing, -pointer, -foreign, -short, -long, -altered or -large.
+	// Kind is exhausted, permanent, rejected, timeout, undecodable, panic, blocked or expired or, if the body in the
+	// store could not be read, payload-missing, -pointer, -foreign, -short, -long, -altered or -large.
 	Kind     string
 	Attempts int
 	// First and Last are the first and the last failure that the consumer has seen.

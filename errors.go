@@ -31,6 +31,9 @@ var (
 	ErrNoDeadLetters = engine.ErrNoDeadLetters
 )
 
+// errExpired is the reason of a dead letter whose message expired before its handler could start.
+var errExpired = errors.New("the message had expired before a handler could start (Message.Expires, ConsumerOptions.MaxAge)")
+
 // Error is an error with its operation and channel or message.
 type Error struct {
 	Op        string // send, provision, receive, settle, …

@@ -24,6 +24,7 @@ type handling struct {
 	health   *healthLog
 	payloads payloads
 	sealed   choice // the choice of a delivery that cannot be settled now
+	expiry   choice // that of a delivery which expired before its handler could start
 }
 
 // config is the engine's configuration for this consumer and its handler. Without a handler, an iterator's caller
@@ -97,8 +98,12 @@ func (h *handling) own(its []*engine.Item, in []driver.Delivery, pulls bool) {
 // handle calls the handler for one item.
 func (h *handling) handle(ctx context.Context, handler Handler, it *engine.Item, chosen **engine.Verdict) error {
 	d := delivery(it.Owner)
-	defer func() { *chosen = d.seal() }() // also if the handler ends its goroutine
-	if d.apart != nil {
+	defer func() { *chosen = h.timely(d, d.seal()) }() // also if the handler ends its goroutine
+	switch {
+	case d.late(0):
+		d.choice.CompareAndSwap(nil, &h.expiry)
+		return nil
+	case d.apart != nil:
 		return h.handleApart(ctx, handler, d)
 	}
 	return recovered(ctx, handler, d)
@@ -129,24 +134,39 @@ func (h *handling) handleApart(ctx context.Context, handler Handler, d *Delivery
 func (h *handling) handleBatch(
 	ctx context.Context, handler BatchHandler, its []*engine.Item, chosen []*engine.Verdict,
 ) map[int]error {
-	ds := make([]*Delivery, len(its))
+	given := make([]*Delivery, len(its))
+	ds := make([]*Delivery, 0, len(its)) // another slice, because the handler may change its own
+	at := make([]int, 0, len(its))       // indexes of ds in given
+	var last *Delivery                   // the last one that is rejected: those behind it in its lane come after it
 	for i, it := range its {
-		ds[i] = delivery(it.Owner)
+		d := delivery(it.Owner)
+		given[i] = d
+		switch {
+		case d.behind(last):
+			last = d
+		case !d.late(0):
+			ds, at = append(ds, d), append(at, i)
+		case d.choice.CompareAndSwap(nil, &h.expiry) && h.o.DeadLetterExpired:
+			last = d
+		}
 	}
-	given := slices.Clone(ds) // the handler may change its slice
 	defer func() {
 		for i, d := range given {
-			chosen[i] = d.seal()
+			chosen[i] = h.timely(d, d.seal())
 		}
 	}()
-	var failed map[int]error
-	if slices.ContainsFunc(ds, (*Delivery).large) {
-		failed = h.handleBatchApart(ctx, handler, ds)
-	} else {
-		failed = entryErrors(callBatch(ctx, handler, ds), len(ds))
+	if len(ds) == 0 {
+		return nil
 	}
-	for i, err := range failed {
-		failed[i] = readable(err)
+	var errs map[int]error
+	if slices.ContainsFunc(ds, (*Delivery).large) {
+		errs = h.handleBatchApart(ctx, handler, ds)
+	} else {
+		errs = entryErrors(callBatch(ctx, handler, ds), len(ds))
+	}
+	failed := make(map[int]error, len(errs))
+	for i, err := range errs {
+		failed[at[i]] = readable(err)
 	}
 	return failed
 }
@@ -205,6 +225,15 @@ func (h *handling) leaveOut(d *Delivery, err error) {
 	}
 }
 
+// timely returns a verdict or, instead of a retry that would begin when the message has expired, that on the expiry.
+func (h *handling) timely(d *Delivery, v *engine.Verdict) *engine.Verdict {
+	if v == nil || v.Action != engine.ActionRetry || !d.late(v.After) {
+		return v
+	}
+	e := h.expiry.engine()
+	return &e
+}
+
 // choiceOf ends the time in which a running handler can settle a delivery. It returns how the handler has settled it.
 // An iterator's caller settles a delivery at once.
 func choiceOf(it *engine.Item) *engine.Verdict {
@@ -225,7 +254,10 @@ func (h *handling) judge(it *engine.Item, err error) (v engine.Verdict) {
 			v = engineVerdict(RetryPolicy(h.o.MaxAttempts, defaultBackoff())(d, err)) // Backoff is the caller's, too
 		}
 	}()
-	return engineVerdict(h.policy(d, err))
+	v = engineVerdict(h.policy(d, err))
+	v = *h.timely(d, &v)
+	d.expired = v.Expired // the reason of a dead letter is err
+	return v
 }
 
 // busy reports whether a handler could not do its work, because another one has claimed the key, because the store of
@@ -263,6 +295,9 @@ func (h *handling) death(it *engine.Item, reason error) *driver.Death {
 		Error: reason.Error(), Kind: kindOf(reason, d, h.o.MaxAttempts), Consumer: h.o.Name, Channel: h.name,
 		Attempts: int32(it.Attempt), First: it.FirstFailure(), Last: time.Now(),
 	}
+	if d.choice.Load() == &h.expiry { // no handler has started
+		death.Attempts--
+	}
 	if it.Err != nil {
 		death.Attempts = 0
 		death.Kind = deathkind.Undecodable
@@ -273,9 +308,20 @@ func (h *handling) death(it *engine.Item, reason error) *driver.Death {
 	return death
 }
 
-// fetched reads the bodies for the caller of an iterator. Deliveries whose bodies cannot be read are settled as for
-// a handler, and are not passed on.
+// fetched leaves out deliveries that have expired, and reads the bodies for the caller of an iterator. Deliveries whose
+// bodies cannot be read are settled as for a handler, and are not passed on.
 func (h *handling) fetched(ctx context.Context, ds []*Delivery) []*Delivery {
+	alive := ds[:0]
+	for _, d := range ds {
+		if !d.late(0) {
+			alive = append(alive, d)
+			continue
+		}
+		d.choice.Store(&h.expiry)
+		_ = d.item.Settle(d.gen, h.expiry.engine()) // if its lease is lost, another consumer has it
+	}
+	clear(ds[len(alive):])
+	ds = alive
 	if !slices.ContainsFunc(ds, (*Delivery).unread) {
 		return ds
 	}

@@ -39,6 +39,9 @@ type Hooks struct {
 	Released func(d *Delivery)
 	// Discarded is called when messages were finished without a handler; once for those of one poll and reason.
 	Discarded func(d Discarded)
+	// Expired is called when a message has expired, so that no handler starts, or not again: it is discarded or, with
+	// ConsumerOptions.DeadLetterExpired, rejected.
+	Expired func(d *Delivery)
 	// Unopened is called with the number of messages of a poll that came in the envelope of another service, such as
 	// SNS's own JSON, from a sender that the channel does not trust. Their handler gets them as they came.
 	Unopened func(n int)
@@ -91,6 +94,7 @@ func (h Hooks) Join(others ...Hooks) Hooks {
 			LeaseLost:     both1(h.LeaseLost, o.LeaseLost),
 			Released:      both1(h.Released, o.Released),
 			Discarded:     both1(h.Discarded, o.Discarded),
+			Expired:       both1(h.Expired, o.Expired),
 			Unopened:      both1(h.Unopened, o.Unopened),
 			Unsettled:     both1(h.Unsettled, o.Unsettled),
 			Unclosed:      both0(h.Unclosed, o.Unclosed),

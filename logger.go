@@ -13,17 +13,18 @@ import (
 const (
 	// retryLogEvery and the others bound the number of log lines for events that may happen to all messages at the
 	// same time. Each line has the number of events left out.
-	retryLogEvery = 10 * time.Second
-	panicLogEvery = time.Second
-	storeLogEvery = time.Minute
+	retryLogEvery  = 10 * time.Second
+	panicLogEvery  = time.Second
+	storeLogEvery  = time.Minute
+	expiryLogEvery = time.Minute
 )
 
 // consumerLog writes the log lines of a consumer. Messages are identified by their id; bodies, values of headers and
 // receipt handles are never written.
 type consumerLog struct {
 	*slog.Logger
-	retries, panics, stores, holds, undeleted sampler
-	discards                                  discardLog
+	retries, panics, stores, holds, undeleted, expiries sampler
+	discards                                            discardLog
 }
 
 func newConsumerLog(to *slog.Logger, channel string) *consumerLog {

@@ -40,6 +40,10 @@ type Message struct {
 	Trace Headers
 	// Delay is how long the message waits before it can be received, on channels that support it.
 	Delay time.Duration
+	// Expires is how long the message is worth handling, at least a second and longer than Delay; 0: for good. It
+	// counts from the time at which the service accepts the message, also if it is retried or sent again later. No
+	// handler starts after that: the consumer discards the message, or rejects it (ConsumerOptions.DeadLetterExpired).
+	Expires time.Duration
 
 	// Receipt, if set, is filled in when the service has accepted the message: by Send, by SendBatch, or by Wait of
 	// SendAsync's Result. In middleware it is filled in after the next SendFunc of a Send; with SendBatch and SendAsync
@@ -51,7 +55,8 @@ type Message struct {
 	// accepted message.
 	Answered func(r Receipt, err error)
 
-	forwarded string // the DedupID of Delivery.Forward, for ordered channels
+	forwarded string    // the DedupID of Delivery.Forward, for ordered channels
+	first     time.Time // of Delivery.Forward: when the original was accepted for the first time
 }
 
 // Receipt is the service's answer for an accepted message. The Receipt of a message that was not accepted is not
@@ -121,6 +126,7 @@ func (m *Message) driver(ordered bool) driver.Message {
 		OrderKey: m.OrderKey, RoutingKey: m.RoutingKey, DedupID: dedup,
 		ContentType: m.ContentType, Type: m.Type, Version: m.Version,
 		Header: m.Headers, Body: m.Body, Reader: m.Reader, Size: m.Size, Delay: m.Delay,
+		Expires: m.Expires, First: m.first,
 	}
 }
 

@@ -43,12 +43,17 @@ func (o *observer) Doing(a engine.Activity) {
 
 func (o *observer) Received(it *engine.Item) { call1(o.fault, o.hooks.Received, delivery(it.Owner)) }
 
-func (o *observer) Started(it *engine.Item) { call1(o.fault, o.hooks.Started, delivery(it.Owner)) }
+func (o *observer) Started(it *engine.Item) {
+	if d := delivery(it.Owner); !d.late(0) {
+		call1(o.fault, o.hooks.Started, d)
+	}
+}
 
 func (o *observer) Ended(owner any, v engine.Verdict, err error, took time.Duration) {
-	if f := o.hooks.Ended; f != nil {
+	d := delivery(owner)
+	if f := o.hooks.Ended; f != nil && d.choice.Load() != &o.expiry { // otherwise none has started
 		defer o.fault.guard()
-		f(delivery(owner), verdictOf(v), err, took)
+		f(d, verdictOf(v), err, took)
 	}
 }
 
@@ -104,6 +109,15 @@ func (o *observer) Discarded(in driver.Discarded) {
 	d := discardedOf(in)
 	o.log.discarded(d)
 	call1(o.fault, o.hooks.Discarded, d)
+}
+
+func (o *observer) Expired(owner any) {
+	d := delivery(owner)
+	if leftOut, ok := o.log.expiries.take(time.Now(), expiryLogEvery); ok {
+		o.log.WarnContext(about(d), "a message has expired, and is not handled any more", "id", d.ID, "expired",
+			d.ExpiresAt, "rejected", o.o.DeadLetterExpired, "left_out", leftOut)
+	}
+	call1(o.fault, o.hooks.Expired, d)
 }
 
 func (o *observer) Unopened(n int) { call1(o.fault, o.hooks.Unopened, n) }

@@ -200,6 +200,10 @@ func (p *Producer) encode(ctx context.Context, m *Message, out *outgoing, c *cal
 		return p.error("send", invalid("Message.DedupID", strconv.Quote(m.DedupID),
 			"only ordered channels remove duplicates: make the channel ordered, or remove the DedupID and use idempotent handlers (Idempotent)"))
 	}
+	if m.Expires != 0 && (m.Expires < time.Second || m.Expires <= m.Delay) {
+		return p.error("send", invalid("Message.Expires", m.Expires,
+			"it must be at least 1s, and more than Delay: otherwise no handler could start in time"))
+	}
 	wire, _ := p.spare.Get().(*driver.Message) // backends do not keep it
 	if wire == nil {
 		wire = new(driver.Message)

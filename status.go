@@ -179,6 +179,7 @@ type Report struct {
 	LeaseLost int64
 	Unsettled int64 // settlements that the service refused: the messages are delivered again
 	Polls     int64
+	Expired   int64 // of Dropped and Rejected: the messages had expired
 	// Filtered and Redelivered are discarded messages, which are not counted in Received: the filter does not select
 	// them, or they had been handled before.
 	Filtered, Redelivered int64

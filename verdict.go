@@ -124,6 +124,8 @@ func kindOf(err error, d *Delivery, maxAttempts int) string {
 		return bodies.FaultOf(err).Fault.String()
 	case errors.As(err, &large):
 		return deathkind.Oversized
+	case d.expired || errors.Is(err, errExpired):
+		return deathkind.Expired
 	case errors.As(err, &held):
 		return deathkind.Blocked
 	case errors.As(err, &received):

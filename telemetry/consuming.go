@@ -48,6 +48,7 @@ func (c *consuming) hooks() godwit.Hooks {
 		LeaseLost:  func(*godwit.Delivery) { c.metrics.leaseLost() },
 		Released:   func(*godwit.Delivery) { c.metrics.released() },
 		Discarded:  func(d godwit.Discarded) { c.metrics.discarded(d) },
+		Expired:    func(*godwit.Delivery) { c.metrics.expired() },
 		Unopened:   func(n int) { c.metrics.unopened(n) },
 		Breaker:    func(open bool, _ error) { c.metrics.breaker(open) },
 		SettleFailed: func(*godwit.Delivery, error) {

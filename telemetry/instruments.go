@@ -89,6 +89,7 @@ type meters struct {
 	released    metric.Int64Counter
 	discarded   metric.Int64Counter
 	unopened    metric.Int64Counter
+	expired     metric.Int64Counter
 	timedOut    metric.Int64Counter
 	abandoned   metric.Int64Counter
 	renewed     metric.Int64Counter
@@ -139,6 +140,7 @@ func newMeters(meter metric.Meter) (*meters, error) {
 			"Messages that were finished without a handler, by reason."),
 		unopened: mk.counter("godwit.envelopes.unopened", "{message}",
 			"Messages in the JSON of an SNS topic that the channel does not trust, whose handler gets that JSON."),
+		expired: mk.counter("godwit.expired", "{message}", "Messages that had expired, and were discarded or rejected."),
 		timedOut: mk.counter("godwit.handlers.timed_out", "{handler}",
 			"Handlers that exceeded the processing timeout."),
 		abandoned: mk.counter("godwit.handlers.abandoned", "{handler}",

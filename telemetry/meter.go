@@ -197,7 +197,8 @@ func (m *meters) consumer(c *godwit.Consumer, at []attribute.KeyValue) *consumer
 // zero begins the series of what is counted with the SDK.
 func (c *consumerMeter) zero() {
 	c.plain.zero(c.meters.unsettled, c.retries, c.meters.released, c.meters.timedOut, c.meters.abandoned,
-		c.meters.renewed, c.lost, c.meters.unopened, c.meters.breaker, c.bodies, c.bodyBytes, c.meters.malformed)
+		c.meters.renewed, c.lost, c.meters.unopened, c.meters.expired, c.meters.breaker, c.bodies,
+		c.bodyBytes, c.meters.malformed)
 	for _, kind := range deathkind.All() {
 		c.kinds.of(kind).zero(c.dead)
 	}
@@ -297,6 +298,10 @@ func (c *consumerMeter) died(kind string) {
 
 func (c *consumerMeter) discarded(d godwit.Discarded) {
 	c.meters.discarded.Add(context.Background(), int64(d.Count), c.reasons.of(d.Reason.String()).add...)
+}
+
+func (c *consumerMeter) expired() {
+	c.meters.expired.Add(context.Background(), 1, c.plain.add...)
 }
 
 func (c *consumerMeter) unopened(n int) {

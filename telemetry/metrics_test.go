@@ -154,6 +154,27 @@ func TestUnopenedEnvelopesAreCounted(t *testing.T) {
 	})
 }
 
+// Messages that have expired are counted, and no handler starts for them.
+func TestExpiredMessagesAreCounted(t *testing.T) {
+	inWorld(t, telemetry.Options{}, func(w *world) {
+		c := w.consumer("orders", nil)
+		if n, there := w.metrics()["godwit.expired"]; n != 0 || !there {
+			t.Errorf("before, %v messages were counted (%v)", n, there)
+		}
+		p := w.producer("orders", nil)
+		for range 2 {
+			if err := p.Send(w.Context(), godwit.Message{Body: []byte("x"), Expires: time.Second}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(time.Minute)
+		w.handle(c, time.Minute, func(context.Context, *godwit.Delivery) error { return nil })
+		if all := w.metrics(); all["godwit.expired"] != 2 || all["godwit.handlers.started"] != 0 {
+			t.Errorf("%v", all)
+		}
+	})
+}
+
 // The labels are bounded: a flood of tenants, keys, types and headers makes no series.
 func TestAFloodOfTenantsMakesNoSeries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // without spans, and without a service, since the number is large

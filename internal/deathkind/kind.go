@@ -11,12 +11,13 @@ const (
 	Undecodable = "undecodable"
 	Panic       = "panic"
 	Blocked     = "blocked"
+	Expired     = "expired"
 	Oversized   = "payload-large"
 )
 
 // All returns all kinds.
 func All() []string {
-	all := []string{Exhausted, Permanent, Rejected, Timeout, Undecodable, Panic, Blocked, Oversized}
+	all := []string{Exhausted, Permanent, Rejected, Timeout, Undecodable, Panic, Blocked, Expired, Oversized}
 	for f := driver.PayloadPointer; f <= driver.PayloadRatio; f++ {
 		all = append(all, f.String())
 	}

@@ -94,6 +94,8 @@ type Observer interface {
 	SettleFailed(owner any, action driver.Action, err error)
 	// Discarded: the backend has finished messages that no handler gets or, with d.Err, could not finish them.
 	Discarded(d driver.Discarded)
+	// Expired: an item with a Verdict.Expired.
+	Expired(owner any)
 	Unopened(n int)
 	Breaker(open bool, err error)
 	Resized(from, to int)
@@ -135,6 +137,8 @@ type Verdict struct {
 	After  time.Duration
 	Asked  time.Duration // what After was before it was shortened to what the service keeps; 0: it was not
 	Reason error
+	// Expired: the action is Drop or Reject because the message has expired.
+	Expired bool
 }
 
 // Causes of a handler's canceled context, and other errors that the application exports under its own names.

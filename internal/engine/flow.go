@@ -164,6 +164,10 @@ func (f *flow) carryOut(it *Item, v Verdict, death *driver.Death) (instead Verdi
 	case !it.state.inHand():
 		return v, false
 	}
+	if v.Expired {
+		f.count.Expired++
+		f.talk.about(it, Observer.Expired)
+	}
 	switch v.Action {
 	case ActionDone:
 		f.done(it)

@@ -162,6 +162,7 @@ func (deaf) LeaseLost(any)                              {}
 func (deaf) Released(any)                               {}
 func (deaf) SettleFailed(any, driver.Action, error)     {}
 func (deaf) Discarded(driver.Discarded)                 {}
+func (deaf) Expired(any)                                {}
 func (deaf) Unopened(int)                               {}
 func (deaf) Breaker(bool, error)                        {}
 func (deaf) ReceiveFailed(string, error, time.Duration) {}

@@ -13,6 +13,7 @@ import (
 type Counts struct {
 	Received, Handled, Dropped, Retried, Rejected, Released int64
 	TimedOut, Abandoned, LeaseLost, Unsettled, Polls        int64
+	Expired                                                 int64 // of Dropped and Rejected
 	Filtered, Redelivered                                   int64 // finished without a handler
 	Took                                                    time.Duration
 	Stalled                                                 int64 // how often the receiver could return nothing

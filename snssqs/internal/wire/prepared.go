@@ -107,6 +107,8 @@ func encode(ch driver.Channel, m *driver.Message, apart bool, as Form) (*prepare
 			Name: ExpiresAttribute, Type: numberType, Value: strconv.AppendInt(nil, env.Expires, 10),
 		})
 		env.Expires = 0
+	} else if as.Native {
+		env.First = 0 // it would need an attribute for the envelope, also in messages that never expire
 	}
 	// SNS's condition for "no routing key" does not match a message without any attribute.
 	unseen := ch.Queue == "" && len(w.native) == 0 && w.routingKey == ""
