@@ -224,6 +224,7 @@ func requeued(r *ops.RequeueResult, dry bool) runs.Progress {
 		}
 	}
 	add("edited", r.Edited)
+	add("had expired, and expires again", r.Expired)
 	add("stay: not selected", r.Stay.NotSelected)
 	add("stay: died too often", r.Stay.TooOften)
 	add("stay: refused", r.Stay.Refused)

@@ -164,7 +164,7 @@ func TestRequeueFromForeigners(t *testing.T) {
 		var got []string
 		for _, r := range w.all("foreign", 2) {
 			got = append(got, string(r.Value))
-			if len(r.Headers) != 0 {
+			if len(r.Headers) != 1 || r.Headers[0].Key != "godwit-first" {
 				t.Errorf("%s was sent with the headers %v", r.Value, r.Headers)
 			}
 		}

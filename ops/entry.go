@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/internal/deathkind"
 	"github.com/godwitmq/godwit/internal/shape"
 )
 
@@ -82,6 +83,11 @@ func (e *Entry) Died() time.Time {
 		return e.Origin.Death.Last
 	}
 	return e.SentAt
+}
+
+// Expired reports whether the message has expired at a time, by its sender, or died because it had.
+func (e *Entry) Expired(now time.Time) bool {
+	return e.Kind() == deathkind.Expired || e.Expires > 0 && !e.First.IsZero() && !now.Before(e.First.Add(e.Expires))
 }
 
 // Group returns the id of the group that [Groups] puts the message into: a short text, the same at every look.

@@ -130,7 +130,11 @@ func (im *imports) prepare(ctx context.Context, line []byte) (driver.Prepared, e
 	if err != nil {
 		return driver.Prepared{}, err
 	}
-	return im.to.Forward(ctx, &driver.Forward{Raw: r.Message(), ID: "import " + r.ID, Revive: im.o.Revive})
+	f := driver.Forward{Raw: r.Message(), ID: "import " + r.ID, Revive: im.o.Revive}
+	if r.Sent != nil {
+		f.First = *r.Sent
+	}
+	return im.to.Forward(ctx, &f)
 }
 
 // full reports whether the batch is sent before another message is added: also if it has a message of the same key,

@@ -33,6 +33,9 @@ type RequeueOptions struct {
 	// MaxDeaths leaves a message where it is if it has died so often. 0: [DefaultMaxDeaths]; negative: no limit. Change
 	// it if messages may die more often for good reasons.
 	MaxDeaths int
+	// RenewExpiry lets the age of the messages count from this send. Set it when expired messages are to be handled
+	// after all: without it their consumer finds that they have expired, as before.
+	RenewExpiry bool
 	// Most is the largest number of messages that are sent. Set it to try a few first. 0: no limit.
 	Most int
 	// PerSecond bounds how many messages are looked at in a second. Set it to protect the consumers. 0: no limit.
@@ -64,7 +67,10 @@ type RequeueResult struct {
 	Looked            int64
 	Moved             int64 // in a dry run: would be
 	Edited            int64 // of those
-	Stay              RequeueStay
+	// Expired is how many of those moved had expired, by their sender, or as their dead letters say. -1: unknown,
+	// because they were not looked at.
+	Expired int64
+	Stay    RequeueStay
 	// Sample is the first message that Edit has changed; nil: none.
 	Sample *RequeueSample
 	// Doubled are ids of messages that may be in the destination twice.
@@ -147,7 +153,8 @@ func Requeue(ctx context.Context, b driver.Backend, channel string, o *RequeueOp
 			r.result.Took = time.Since(r.began)
 			return &r.result, err
 		}
-		r.result.Native = nil // the service refuses, such as for a queue that is no dead letters for SQS
+		// The service refuses, such as for a queue that is no dead letters for SQS.
+		r.result.Native, r.result.Expired = nil, 0
 	}
 	if r.to == nil {
 		if err := r.open(ctx, b); err != nil {
@@ -155,7 +162,7 @@ func Requeue(ctx context.Context, b driver.Backend, channel string, o *RequeueOp
 		}
 	}
 	if r.o.Dry && r.o.all() && r.o.Edit == nil {
-		r.result.Moved = r.result.Waiting
+		r.result.Moved, r.result.Expired = r.result.Waiting, -1
 		return &r.result, r.to.Close(ctx)
 	}
 	err := r.run(ctx, b)
@@ -268,8 +275,8 @@ func (r *requeue) open(ctx context.Context, b driver.Backend) error {
 // movesNatively reports whether the service can move the messages by itself: all of them, unchanged, from the dead
 // letters of a standard queue to one queue.
 func (r *requeue) movesNatively() bool {
-	return r.to == nil && r.o.all() && !r.o.Dry && r.o.Edit == nil && r.from.DeadLetter && !r.from.Ordered &&
-		!r.dest.Ordered && r.dest.Queue != "" && !r.dest.DeadLetter
+	return r.to == nil && r.o.all() && !r.o.Dry && r.o.Edit == nil && !r.o.RenewExpiry && r.from.DeadLetter &&
+		!r.from.Ordered && !r.dest.Ordered && r.dest.Queue != "" && !r.dest.DeadLetter
 }
 
 // moveLook is the time between two looks at a task of the service.
@@ -281,7 +288,7 @@ func (r *requeue) native(ctx context.Context, do driver.Operations) (began bool,
 	if err := do.Move(ctx, r.from, r.dest, int(r.o.PerSecond)); err != nil {
 		return false, fmt.Errorf("ops: let the service move %s: %w", r.from, err)
 	}
-	r.result.Native = &driver.MoveTask{}
+	r.result.Native, r.result.Expired = &driver.MoveTask{}, -1
 	for tick := time.NewTicker(moveLook); ; {
 		tasks, err := do.Moves(context.WithoutCancel(ctx), r.from)
 		if err != nil {

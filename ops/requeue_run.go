@@ -37,6 +37,7 @@ type outgoing struct {
 	lane     string // its order key; "": it has none, and order does not matter
 	prepared driver.Prepared
 	edited   bool
+	expired  bool
 	again    bool // an earlier run may have sent it
 }
 
@@ -208,7 +209,7 @@ func (r *requeue) stays(ctx context.Context, p *outgoing) bool {
 	if err == nil && selected {
 		edited, err = r.prepareOne(ctx, p, &e)
 	}
-	p.edited = edited != nil
+	p.edited, p.expired = edited != nil, e.Expired(time.Now())
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	count := &r.result.Stay
@@ -224,10 +225,7 @@ func (r *requeue) stays(ctx context.Context, p *outgoing) bool {
 	case r.o.Most > 0 && r.result.Moved+r.sending >= int64(r.o.Most):
 		count.TooMany++
 	case r.o.Dry:
-		r.result.Moved++
-		if p.edited {
-			r.result.Edited++
-		}
+		r.moves(p)
 		return true // without blocking its key
 	default:
 		r.sending++
@@ -242,7 +240,10 @@ func (r *requeue) stays(ctx context.Context, p *outgoing) bool {
 // prepareOne edits a message, and prepares it for the destination unless the run is dry. It returns the new body if
 // that differs from the old one.
 func (r *requeue) prepareOne(ctx context.Context, p *outgoing, e *Entry) (edited []byte, err error) {
-	f := driver.Forward{Raw: e.Raw, ID: e.ID, Revive: r.from.DeadLetter && !r.dest.DeadLetter}
+	f := driver.Forward{
+		Raw: e.Raw, ID: e.ID, Revive: r.from.DeadLetter && !r.dest.DeadLetter,
+		First: e.First, Renew: r.o.RenewExpiry,
+	}
 	if r.o.Edit != nil {
 		body, err := e.Content(ctx)
 		if err != nil {
@@ -388,10 +389,18 @@ func (r *requeue) doubt(sent []outgoing, doubtful []string) {
 	r.result.Doubled = append(r.result.Doubled, doubtful...)
 	for i := range sent {
 		r.sending--
-		r.result.Moved++
-		if sent[i].edited {
-			r.result.Edited++
-		}
+		r.moves(&sent[i])
+	}
+}
+
+// moves counts a message that is sent, or would be. The caller holds the lock.
+func (r *requeue) moves(p *outgoing) {
+	r.result.Moved++
+	if p.edited {
+		r.result.Edited++
+	}
+	if p.expired {
+		r.result.Expired++
 	}
 }
 

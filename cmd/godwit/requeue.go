@@ -63,6 +63,7 @@ func newRequeue() *cobra.Command {
 	f.BoolVar(&r.Alone, "only-group", false, "on Kafka, send to the group's own retry tier, where no other group sees it")
 	f.StringVar(&o.edit, "edit", "", "a jq `expression` whose result replaces a JSON body")
 	f.IntVar(&r.MaxDeaths, "max-deaths", ops.DefaultMaxDeaths, "leave messages that died so often; -1: no limit")
+	f.BoolVar(&r.RenewExpiry, "renew-expiry", false, "let the age of the messages begin with this send")
 	f.IntVarP(&r.Most, "most", "n", 0, "send at most so many messages; 0: all")
 	f.IntVar(&r.Hold, "hold", ops.DefaultHold, "hold at most so many messages that stay")
 	f.Float64Var(&r.PerSecond, "rate", 0, "look at most at so many messages a second; 0: no limit")
@@ -123,6 +124,7 @@ type requeued struct {
 	Looked         int64            `json:"looked"`
 	Moved          int64            `json:"moved"`
 	Edited         int64            `json:"edited"`
+	Expired        int64            `json:"expired"` // of those moved; -1: unknown
 	Stay           map[string]int64 `json:"stay"`
 	Refused        []string         `json:"refused,omitempty"`
 	PerhapsDoubled []string         `json:"perhaps_doubled,omitempty"`
@@ -182,8 +184,8 @@ func staying(s *ops.RequeueStay) (names []string, counts []int64) {
 func (o *requeueOptions) print(r *ops.RequeueResult, out, errOut io.Writer) error {
 	v := requeued{
 		From: r.From, To: r.To, Address: r.Address, Shared: r.Shared, Done: o.yes, Waiting: r.Waiting, Looked: r.Looked,
-		Moved: r.Moved, Edited: r.Edited, Stay: map[string]int64{}, PerhapsDoubled: r.Doubled, Windows: r.Windows,
-		Seconds: r.Took.Seconds(), Task: r.Native,
+		Moved: r.Moved, Edited: r.Edited, Expired: r.Expired, Stay: map[string]int64{}, PerhapsDoubled: r.Doubled,
+		Windows: r.Windows, Seconds: r.Took.Seconds(), Task: r.Native,
 	}
 	var stay []string
 	names, counts := staying(&r.Stay)
@@ -209,6 +211,13 @@ func (o *requeueOptions) print(r *ops.RequeueResult, out, errOut io.Writer) erro
 	}
 	if more := r.Stay.Refused - int64(len(r.Refused)); more > 0 {
 		fmt.Fprintf(errOut, "stays: %d others that were refused\n", more)
+	}
+	switch n := r.Expired; {
+	case n > 0 && o.requeue.RenewExpiry:
+		fmt.Fprintf(errOut, "%d of them had expired, and their age begins again\n", n)
+	case n > 0:
+		fmt.Fprintf(errOut, "%d of them had expired, and expire again at their consumer: add --renew-expiry to handle "+
+			"them\n", n)
 	}
 	if r.Shared {
 		fmt.Fprintf(errOut, "%s is shared: other consumers get the messages as well\n", r.Address)

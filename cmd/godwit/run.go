@@ -96,6 +96,8 @@ func (o *runOptions) addConsumer(cmd *cobra.Command) {
 	f.DurationVar(&c.ShutdownTimeout, "shutdown-timeout", 0, "how long a stop may take (default 30s)")
 	f.DurationVar(&c.Delay, "delay", 0, "how long every message waits before it can be received")
 	f.BoolVar(&c.NoDeadLetters, "no-dead-letters", false, "stop with the error instead of making a dead letter")
+	f.DurationVar(&c.MaxAge, "max-age", 0, "do not handle messages that are older")
+	f.BoolVar(&c.DeadLetterExpired, "dead-letter-expired", false, "make dead letters of messages that have expired")
 	f.StringVar(&c.Encryption, "encryption-key", "", "the `key` of KMS that encrypts the queue")
 	f.StringVar(&c.Ownership.Owner, "owner", "", "the `owner` in the tags of what is created")
 }
@@ -248,7 +250,8 @@ func flagged(err error) error {
 		"ConsumerOptions.ProcessingTimeout", "--timeout", "ConsumerOptions.MaxAttempts", "--max-attempts",
 		"ConsumerOptions.BreakAfter", "--break-after", "ConsumerOptions.Rate", "--rate",
 		"ConsumerOptions.MaxPerTenant", "--max-per-tenant", "ConsumerOptions.Lease", "--lease",
-		"ConsumerOptions.WaitTime", "--wait",
+		"ConsumerOptions.WaitTime", "--wait", "ConsumerOptions.MaxAge", "--max-age",
+		"ConsumerOptions.DeadLetterExpired", "--dead-letter-expired",
 		"ConsumerOptions.ShutdownTimeout", "--shutdown-timeout", "ConsumerOptions.Delay", "--delay",
 		"ConsumerOptions.Concurrency", "--workers", "ConsumerOptions.Filter", "--filter",
 		"ConsumerOptions.Ordered", "--ordered", "ConsumerOptions.Ownership.Owner", "--owner",

@@ -82,6 +82,7 @@ func newSend() *cobra.Command {
 	f.StringVar(&m.Type, "type", "", "the `type` of the message")
 	f.IntVar(&m.Version, "version", 0, "the version of its type")
 	f.DurationVar(&m.Delay, "delay", 0, "how long the message waits before it can be received")
+	f.DurationVar(&m.Expires, "expires", 0, "how long the message is worth handling")
 	f.IntVarP(&o.count, "count", "n", 1, "send so `many` messages")
 	f.BoolVar(&o.templates, "template", false, "body, keys and headers are templates")
 	f.Float64Var(&o.rate, "rate", 0, "send at most so many messages a second; 0: no limit")

@@ -149,8 +149,8 @@ var plan = []room{
 	},
 
 	{path: "ops", ours: []string{
-		".", "driver", "internal/backoff", "internal/nearname", "internal/shape", "internal/wholefile",
-		"ops/internal/...",
+		".", "driver", "internal/backoff", "internal/deathkind", "internal/nearname", "internal/shape",
+		"internal/wholefile", "ops/internal/...",
 	}},
 	{path: "ops/internal/calling", ours: []string{"driver", "internal/backoff"}},
 	{path: "ops/internal/history", ours: []string{"driver", "internal/wholefile"}},
