@@ -199,7 +199,7 @@ func (j *journal) verdict(m *Message, s *driver.Settlement) {
 	a.settled = true
 	switch s.Action {
 	case driver.Done:
-		if a.Outcome == dropped {
+		if a.Outcome == dropped || a.Outcome == expired {
 			return
 		}
 		a.Outcome = handled
@@ -245,7 +245,7 @@ func (j *journal) unfinished(channel string) []Message {
 			return false
 		}
 		last := m.Attempts[len(m.Attempts)-1].Outcome
-		return m.Handled || last == deadLettered || last == dropped
+		return m.Handled || last == deadLettered || last == dropped || last == expired
 	})
 }
 
@@ -322,7 +322,40 @@ func (j *journal) hook(own godwit.Hooks) godwit.Hooks {
 			own.Ended(d, v, err, took)
 		}
 	}
+	hooks.Expired = func(d *godwit.Delivery) {
+		j.expired(d)
+		if own.Expired != nil {
+			own.Expired(d)
+		}
+	}
 	return hooks
+}
+
+// expired notes that a message has expired. The service may have the verdict already.
+func (j *journal) expired(d *godwit.Delivery) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	c := j.channel(d.Channel)
+	m := c.byID[d.ID]
+	if m == nil {
+		return
+	}
+	last := ""
+	if n := len(m.Attempts); n > 0 {
+		last = m.Attempts[n-1].Outcome
+	}
+	switch last {
+	case deadLettered:
+	case handled:
+		m.Handled = false
+		c.handled--
+		fallthrough
+	case dropped:
+		m.Attempts[len(m.Attempts)-1].Outcome = expired
+	default:
+		j.attempt(m, d.Attempt).Outcome = expired
+	}
+	j.change()
 }
 
 func (j *journal) started(d *godwit.Delivery) {

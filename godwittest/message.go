@@ -27,9 +27,9 @@ type Attempt struct {
 	At     time.Time
 	Took   time.Duration
 	Err    error // the error that the handler returned, if its consumer was created by the harness
-	// Outcome is what happened to the delivery: handled, retry after 5s, dead-lettered, dropped, released, stopped; ""
-	// while the handler runs. If a consumer that the application has created holds a retry itself, the wait is unknown:
-	// retry held by the consumer.
+	// Outcome is what happened to the delivery: handled, retry after 5s, dead-lettered, dropped, expired (perhaps
+	// without a start), released, stopped; "" while the handler runs. If a consumer that the application has created
+	// holds a retry itself, the wait is unknown: retry held by the consumer.
 	Outcome string
 
 	order   int  // number of its start, among all attempts
@@ -81,6 +81,7 @@ const (
 	handled      = "handled"
 	deadLettered = "dead-lettered"
 	dropped      = "dropped"
+	expired      = "expired"
 	released     = "released"
 	stopped      = "stopped the consumer"
 	retryHeld    = "retry held by the consumer"
