@@ -155,23 +155,14 @@ func (j *journal) received(r *receiver, ds []driver.Delivery) {
 			c.messages = append(c.messages, m)
 		}
 		if m.Received++; m.Received > 1 {
-			j.forgetTold(m)
+			// The service has not accepted the verdict on an earlier delivery, because it delivers the message again.
+			maps.DeleteFunc(j.held, func(_ driver.Handle, h *hold) bool { return h.m == m && h.told })
 		}
 		m.untold++
 		j.held[d.Handle] = &hold{m: m, by: r, since: j.now()}
 	}
 	if len(ds) > 0 {
 		j.change()
-	}
-}
-
-// forgetTold removes deliveries of a message whose verdict the service never accepted, because it was delivered again.
-// The caller holds the lock.
-func (j *journal) forgetTold(m *Message) {
-	for handle, h := range j.held {
-		if h.m == m && h.told {
-			delete(j.held, handle)
-		}
 	}
 }
 

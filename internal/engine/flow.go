@@ -439,16 +439,7 @@ func (f *flow) drop(it *Item, e event) {
 // undoBehind takes the items of a batch that are behind an item back into their lane.
 func (f *flow) undoBehind(it *Item) {
 	for it = it.laneNext; it != nil && it.state.inHand(); it = it.laneNext {
-		f.part(it)
+		it.part()
 		f.move(it, evUndo)
-	}
-}
-
-// part parts an item in hand from its handler, if that has not returned: the item may be handled again in this process,
-// and its next handler then needs a delivery of its own.
-func (f *flow) part(it *Item) {
-	if st := it.stint; st != nil && f.stints.runs(st) {
-		it.gen++
-		it.Owner = f.cfg.Again(it)
 	}
 }

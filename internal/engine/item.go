@@ -158,6 +158,15 @@ func isDone(chosen *Verdict, err error) bool {
 	return err == nil
 }
 
+// part parts an item in hand from its handler, if that has not returned: the item may be handled again in this process,
+// and its next handler then needs a delivery of its own. The caller holds the lock.
+func (it *Item) part() {
+	if st := it.stint; st != nil && it.in.flow.stints.runs(st) {
+		it.gen++
+		it.Owner = it.in.cfg.Again(it)
+	}
+}
+
 // Follows reports whether an item is behind another one in its lane. In a batch, the items of a lane are consecutive.
 func (it *Item) Follows(before *Item) bool {
 	return it.lane != 0 && it.lane == before.lane && it.src == before.src

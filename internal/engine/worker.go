@@ -272,7 +272,7 @@ func (f *flow) concludeRunning(it *Item) bool {
 	}
 	v := it.possible(*choice)
 	if v.Action != ActionDone && v.Action != ActionReject {
-		f.part(it)
+		it.part()
 	}
 	for again := true; again; {
 		var death *driver.Death

@@ -85,26 +85,6 @@ func classOfCode(code string) (driver.Class, bool) {
 	return 0, false
 }
 
-// Explained adds what to do about credentials that the service refuses.
-func Explained(err error) error {
-	api, ok := errors.AsType[smithy.APIError](err)
-	if !ok {
-		return err
-	}
-	what := ""
-	switch api.ErrorCode() {
-	case "ExpiredToken", "ExpiredTokenException", "RequestExpired":
-		what = "the credentials have expired: sign in again (aws sso login), or renew what sets AWS_SESSION_TOKEN"
-	case "InvalidClientTokenId", "UnrecognizedClientException":
-		what = "the access key does not exist: check AWS_PROFILE and AWS_ACCESS_KEY_ID, and that the session token is set"
-	case "SignatureDoesNotMatch":
-		what = "the secret key is not that of the access key, or the clock of this machine is wrong"
-	default:
-		return err
-	}
-	return fmt.Errorf("%s: %w", what, err)
-}
-
 // Permanent returns an error that repeating the call cannot help.
 func Permanent(format string, args ...any) error {
 	return &driver.Error{Class: driver.Permanent, Err: fmt.Errorf(format, args...)}
@@ -127,8 +107,20 @@ func Failed(err error, action string) error {
 	if driver.ClassOf(err) != driver.Denied {
 		return err
 	}
-	if refused := Explained(err); refused != err { //nolint:errorlint // the same error, or one around it
-		return refused
+	code := ""
+	if api, ok := errors.AsType[smithy.APIError](err); ok {
+		code = api.ErrorCode()
+	}
+	switch code {
+	case "ExpiredToken", "ExpiredTokenException", "RequestExpired":
+		return fmt.Errorf(
+			"the credentials have expired: sign in again (aws sso login), or renew what sets AWS_SESSION_TOKEN: %w", err)
+	case "InvalidClientTokenId", "UnrecognizedClientException":
+		return fmt.Errorf("the access key does not exist: check AWS_PROFILE and AWS_ACCESS_KEY_ID, "+
+			"and that the session token is set: %w", err)
+	case "SignatureDoesNotMatch":
+		return fmt.Errorf(
+			"the secret key is not that of the access key, or the clock of this machine is wrong: %w", err)
 	}
 	return fmt.Errorf("%w (it needs permission %s)", err, action)
 }

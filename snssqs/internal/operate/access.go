@@ -36,7 +36,7 @@ func Access(ctx context.Context, e *estate.Estate) (a driver.Access, err error) 
 	case err == nil:
 		a.Identity, a.Ahead = aws.ToString(who.Arn), client.Ahead(who.ResultMetadata)
 	case driver.ClassOf(failed) == driver.Denied:
-		a.Ahead, a.Err = client.AheadOfError(err, time.Now()), client.Explained(failed)
+		a.Ahead, a.Err = client.AheadOfError(err, time.Now()), client.Failed(err, "sts:GetCallerIdentity")
 		return a, ctx.Err()
 	case driver.ClassOf(failed) == driver.Permanent: // a server of queues without STS
 		a.Ahead = client.AheadOfError(err, time.Now())
@@ -68,25 +68,29 @@ type triedCall struct {
 func readingCalls(c *client.Clients) []triedCall {
 	one, queues, empty := int32(1), queueMetrics, alwaysCounted
 	return []triedCall{{
-		driver.AccessCall{Name: "tag:GetResources", Needs: "the list of channels, quickly"}, false,
+		driver.AccessCall{Name: "tag:GetResources", Needs: "the list of channels, quickly"},
+		false,
 		func(ctx context.Context) error {
 			_, err := c.Tagging.GetResources(ctx, &tagging.GetResourcesInput{ResourcesPerPage: &one})
 			return err
 		},
 	}, {
-		driver.AccessCall{Name: "sqs:ListQueues", Needs: "the list of channels, where tag:GetResources is not allowed"}, true,
+		driver.AccessCall{Name: "sqs:ListQueues", Needs: "the list of channels, where tag:GetResources is not allowed"},
+		true,
 		func(ctx context.Context) error {
 			_, err := c.SQS.ListQueues(ctx, &sqs.ListQueuesInput{MaxResults: &one})
 			return err
 		},
 	}, {
-		driver.AccessCall{Name: "sns:ListTopics", Needs: "the list of exchanges, where tag:GetResources is not allowed"}, true,
+		driver.AccessCall{Name: "sns:ListTopics", Needs: "the list of exchanges, where tag:GetResources is not allowed"},
+		true,
 		func(ctx context.Context) error {
 			_, err := c.SNS.ListTopics(ctx, &sns.ListTopicsInput{})
 			return err
 		},
 	}, {
-		driver.AccessCall{Name: "cloudwatch:ListMetrics", Needs: "rates and ages of messages"}, false,
+		driver.AccessCall{Name: "cloudwatch:ListMetrics", Needs: "rates and ages of messages"},
+		false,
 		func(ctx context.Context) error {
 			in := &cloudwatch.ListMetricsInput{Namespace: &queues, MetricName: &empty}
 			_, err := c.CloudWatch.ListMetrics(ctx, in)
