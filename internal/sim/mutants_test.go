@@ -155,7 +155,7 @@ func mutants() []mutant {
 			"p.shelf+size <= p.bytes.limit*shelfPart\n",
 		}}},
 		{"subscribe-without-the-filter", []patch{{
-			"snssqs/internal/wire/filter.go",
+			"internal/filterpolicy/policy.go",
 			"\tcase n == 0:\n",
 			"\tcase n >= 0:\n",
 		}}},

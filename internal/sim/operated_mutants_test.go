@@ -32,8 +32,8 @@ func operatedMutants() []mutant {
 			"\tif choice == nil || !f.stopping() && it.lane == 0 || f.stopping() {\n",
 		}}},
 		{"two-handlers-with-one-delivery", []patch{{
-			"internal/engine/worker.go",
-			"\t\tit.gen++\n\t\tit.Owner = f.cfg.Again(it)\n",
+			"internal/engine/item.go",
+			"\t\tit.gen++\n\t\tit.Owner = it.in.cfg.Again(it)\n",
 			"\t\t_ = it\n",
 		}}},
 		{"take-with-a-replaced-worker", []patch{{
