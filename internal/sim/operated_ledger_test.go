@@ -23,6 +23,7 @@ type operatedLedger struct {
 	died        []time.Time               // when
 	moved       int64                     // by requeues
 	doubled     int                       // that requeues have named
+	crashed     bool                      // a requeue has crashed, and the next one may send a copy again
 	pausedSince time.Time
 	lastStart   time.Time
 	workers     map[string]*worker
@@ -115,6 +116,13 @@ func (l *operatedLedger) begin(p *worker, d *godwit.Delivery, label string) (nth
 	return m.starts, true
 }
 
+// requeueCrashed records that a requeue has crashed.
+func (l *operatedLedger) requeueCrashed() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.crashed = true
+}
+
 // inOrder checks the order of first starts, and the order in which a requeue has sent the dead letters of a key.
 func (l *operatedLedger) inOrder(p *worker, m *operatedMessage, id string) {
 	for _, other := range l.keys[m.key] {
@@ -123,7 +131,7 @@ func (l *operatedLedger) inOrder(p *worker, m *operatedMessage, id string) {
 			l.o.processes.Go(func() { l.unlessRejected(p, m, other) })
 		// A verdict on a success has come too late, and has no effect.
 		case m.dead && !m.ids[id] && !m.purged && other.dead && !other.success && !other.purged &&
-			other.deathIndex < m.deathIndex:
+			other.deathIndex < m.deathIndex && !(l.crashed && m.deaths > 1): // that may be of an earlier death
 			l.violated([]string{m.label, other.label},
 				"out of order: %s was sent back while %s stays, which died before it", m.label, other.label)
 		}

@@ -131,6 +131,7 @@ func (o *operated) requeueAndCrash(b driver.Backend, name string, r *stream) {
 	}
 	left, err := os.ReadFile(journal) // as it is when the process dies
 	net.cut()
+	o.ledger.requeueCrashed()
 	cancel()
 	<-dead
 	_ = mortal.Close(context.Background())
