@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"flag"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -340,6 +341,8 @@ func (l *life) advance(addr string) {
 	answer.Body.Close()
 }
 
+var dataKills = flag.Int("data-kills", fullrun.Pick(5, 20), "how often the server with --data is killed")
+
 // A server with --data is killed again and again under load. What was acknowledged is there, what was deleted and
 // acknowledged stays away, groups are in order, and no duplicate is delivered.
 func TestLocalDataSurvivesKills(t *testing.T) {
@@ -355,8 +358,7 @@ func TestLocalDataSurvivesKills(t *testing.T) {
 		s.last[group] = -1
 	}
 	dir := filepath.Join(t.TempDir(), "data")
-	cycles := fullrun.Pick(5, 20)
-	for cycle := range cycles {
+	for cycle := range *dataKills {
 		cmd, addr := servedAWS(t, "--data", dir)
 		l := s.live(addr)
 		if cycle == 0 {
