@@ -103,7 +103,7 @@ func filled(words ...string) (*bus, map[*queue]string) {
 		b.join(q)
 		word, q.frozen = strings.TrimPrefix(word, "-"), strings.HasPrefix(word, "-")
 		for _, r := range word {
-			q.push(&Item{ID: string(r)})
+			q.push(&Item{use: use{ID: string(r)}})
 		}
 		names[q] = word
 	}

@@ -32,7 +32,7 @@ func TestStartsAreRemembered(t *testing.T) {
 				c.failures)
 		}
 		if c.noteStarts >= 0 {
-			l.note(&Item{ID: c.in.ID, received: c.in.Received, Failures: c.failed}, c.noteStarts)
+			l.note(&Item{use: use{ID: c.in.ID, received: c.in.Received, Failures: c.failed}}, c.noteStarts)
 		}
 	}
 }
@@ -41,7 +41,7 @@ func TestStartsAreRemembered(t *testing.T) {
 func TestTheStartLogIsBounded(t *testing.T) {
 	l := newStartLog()
 	for i := range startLogSize + 10 {
-		l.note(&Item{ID: fmt.Sprint(i), received: 1}, 0)
+		l.note(&Item{use: use{ID: fmt.Sprint(i), received: 1}}, 0)
 	}
 	if _, known := l.by["9"]; known || len(l.by) != startLogSize {
 		t.Errorf("%d records, and the oldest is there: %v", len(l.by), known)
@@ -81,7 +81,7 @@ func TestRetriesComeWhenTheyAreDue(t *testing.T) {
 	var held retries
 	var all []*Item
 	for range 500 {
-		it := &Item{until: moment(r.IntN(1000))}
+		it := &Item{use: use{until: moment(r.IntN(1000))}}
 		held.add(it)
 		all = append(all, it)
 	}
@@ -104,7 +104,10 @@ func TestRetriesComeWhenTheyAreDue(t *testing.T) {
 
 // A retry on the shelf is not counted among those that take places.
 func TestRetriesInPlaces(t *testing.T) {
-	held := retries{{held: hasPlace | hasTimer}, {held: hasShelf | hasTimer}, {held: hasPlace | hasTimer}}
+	held := retries{
+		{use: use{held: hasPlace | hasTimer}}, {use: use{held: hasShelf | hasTimer}},
+		{use: use{held: hasPlace | hasTimer}},
+	}
 	if n := held.inPlaces(); n != 2 {
 		t.Errorf("%d of 3 retries have a place, want 2", n)
 	}

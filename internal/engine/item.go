@@ -13,6 +13,13 @@ import (
 // The exported fields belong to the goroutine that has the item in hand: the poller that received it, then the worker
 // that runs it. All other fields are guarded by the fleet's lock, or do not change while the item is used.
 type Item struct {
+	in  *Session // never changes, so that a handler may ask about an item that it has no more
+	gen uint32
+	use
+}
+
+// use is one use of an item.
+type use struct {
 	Owner    any       // the application's delivery
 	Context  *Context  // for its first handler; made by the application with the owner
 	ID       string    // the service's
@@ -23,7 +30,6 @@ type Item struct {
 	Failures int       // in this consumer
 	first    moment    // the time of the first known failure; noMoment: none
 
-	in       *Session
 	src      *source
 	handle   driver.Handle
 	size     int64
@@ -33,7 +39,6 @@ type Item struct {
 
 	counted, tenantCounted bool // the rates have tokens for its next start
 
-	gen   uint32
 	state state
 	held  holding
 	can   holding // what this item can hold
@@ -202,9 +207,8 @@ func (l *items) take() *Item {
 
 // put ends the use of an item, and clears everything but its generation.
 func (l *items) put(it *Item) {
-	gen := it.gen + 1
-	in := it.in
-	*it = Item{gen: gen, in: in}
+	it.gen++
+	it.use = use{}
 	l.free = append(l.free, it)
 }
 
@@ -235,7 +239,9 @@ func (p *pollers) acceptSome(in []driver.Delivery, hand *pollHand, rest *int, po
 	f.talk.empty = false
 	for i := range in {
 		it := f.items.take()
-		it.in, it.counted = p.session, false
+		if it.in == nil {
+			it.in = p.session
+		}
 		if i > 0 && in[i].Source == in[i-1].Source {
 			it.src = its[i-1].src
 		} else {

@@ -102,7 +102,7 @@ func TestNearTheLimitOfReceives(t *testing.T) {
 		want     bool
 	}{{100, 89, false}, {100, 90, true}, {5, 4, false}, {5, 5, true}, {0, 1000, false}} {
 		f := bare(driver.ReceiveLimits{MaxReceives: c.most}, &Config{})
-		it := &Item{in: &Session{flow: f}, received: c.received}
+		it := &Item{in: &Session{flow: f}, use: use{received: c.received}}
 		if it.NearLimit() != c.want {
 			t.Errorf("received %d times of %d: near is %v", c.received, c.most, !c.want)
 		}
@@ -112,16 +112,19 @@ func TestNearTheLimitOfReceives(t *testing.T) {
 // Items follow each other in a lane: items of another source, or without a lane, do not.
 func TestItemsThatFollow(t *testing.T) {
 	one, other := newSource(), newSource()
-	before := &Item{lane: 7, src: one}
+	before := &Item{use: use{lane: 7, src: one}}
 	for _, c := range []struct {
 		it   *Item
 		want bool
-	}{{&Item{lane: 7, src: one}, true}, {&Item{lane: 7, src: other}, false}, {&Item{lane: 9, src: one}, false}} {
+	}{
+		{&Item{use: use{lane: 7, src: one}}, true}, {&Item{use: use{lane: 7, src: other}}, false},
+		{&Item{use: use{lane: 9, src: one}}, false},
+	} {
 		if c.it.Follows(before) != c.want {
 			t.Errorf("lane %d of the same source %v: follows is %v", c.it.lane, c.it.src == one, !c.want)
 		}
 	}
-	if (&Item{src: one}).Follows(&Item{src: one}) {
+	if (&Item{use: use{src: one}}).Follows(&Item{use: use{src: one}}) {
 		t.Error("items without a lane follow each other")
 	}
 }

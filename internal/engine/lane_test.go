@@ -27,9 +27,9 @@ func TestALaneKeepsItsOrder(t *testing.T) {
 	} {
 		s, by := newSource(), map[string]*Item{}
 		for _, id := range []string{"a", "b", "c", "d"} {
-			by[id] = &Item{ID: id, lane: 7}
+			by[id] = &Item{use: use{ID: id, lane: 7}}
 			s.join(by[id])
-			s.join(&Item{ID: "other " + id, lane: 9})
+			s.join(&Item{use: use{ID: "other " + id, lane: 9}})
 		}
 		for _, r := range c.leave {
 			s.leave(by[string(r)])
@@ -43,7 +43,7 @@ func TestALaneKeepsItsOrder(t *testing.T) {
 		if got := ofLane(by[c.left[:1]]); got != c.left || by[c.left[:1]].lanePrev != nil {
 			t.Errorf("without %s: %s, want %s", c.leave, got, c.left)
 		}
-		late := &Item{ID: "e", lane: 7}
+		late := &Item{use: use{ID: "e", lane: 7}}
 		s.join(late)
 		if got := ofLane(by[c.left[:1]]); got != c.left+"e" {
 			t.Errorf("without %s, and one more: %s", c.leave, got)

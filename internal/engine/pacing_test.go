@@ -11,14 +11,14 @@ func TestTheMeter(t *testing.T) {
 	c := newClock()
 	at := func(d time.Duration) moment { return moment(2*time.Hour + d) }
 	sent := func(ago time.Duration, attempt int, delay time.Duration) *Item {
-		return &Item{SentAt: c.time(at(0)).Add(-ago), Attempt: attempt, delay: delay}
+		return &Item{use: use{SentAt: c.time(at(0)).Add(-ago), Attempt: attempt, delay: delay}}
 	}
 	var m meter
 	m.move(at(0), 1)
 	m.starts(sent(3*time.Second, 1, 0), c, at(0))
 	m.move(at(time.Second), 1)
 	for _, it := range []*Item{
-		sent(0, 1, 0), sent(time.Hour, 2, 0), sent(10*time.Second, 1, 9*time.Second), {Attempt: 1},
+		sent(0, 1, 0), sent(time.Hour, 2, 0), sent(10*time.Second, 1, 9*time.Second), {use: use{Attempt: 1}},
 	} {
 		m.starts(it, c, at(time.Second))
 	}

@@ -98,13 +98,13 @@ func TestWhatAPollMayRequest(t *testing.T) {
 func TestIdleTenantsAreRemoved(t *testing.T) {
 	now := moment(time.Hour)
 	r := newRates(Rate{}, Rate{time.Second, 1}, now)
-	busy := &Item{Tenant: "busy"}
+	busy := &Item{use: use{Tenant: "busy"}}
 	for range 100 {
 		busy.tenantCounted = false
 		r.slot(busy, now)
 	}
 	for i := range 10 * tidyTenants {
-		r.slot(&Item{Tenant: string(rune('a' + i))}, now)
+		r.slot(&Item{use: use{Tenant: string(rune('a' + i))}}, now)
 		now = now.plus(time.Millisecond)
 	}
 	if n := len(r.by); n > 3*tidyTenants {

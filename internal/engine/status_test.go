@@ -40,7 +40,7 @@ func TestAPollThatLacksPlaces(t *testing.T) {
 			kind{}.ready(s)
 		}
 		f.places.taken, f.places.settling = 5, 3
-		f.retries = retries{{held: hasPlace}}
+		f.retries = retries{{use: use{held: hasPlace}}}
 		text := lacking(f, now, 2)
 		if (text != "") != c.want {
 			t.Errorf("%s: %q", c.name, text)

@@ -34,7 +34,7 @@ func TestWhatDoesNotStart(t *testing.T) {
 func TestAContextIsUsedOnce(t *testing.T) {
 	s, _ := bareSession(t, driver.ReceiveLimits{}, &Config{ProcessingTimeout: time.Minute})
 	own := new(Context)
-	it := &Item{Context: own}
+	it := &Item{use: use{Context: own}}
 	deadline := s.flow.clock.now().plus(time.Minute)
 	first := s.flow.stints.contextFor(it, deadline)
 	_ = first.end()

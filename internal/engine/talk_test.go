@@ -36,7 +36,7 @@ func TestWhatIsToldAfterTheLock(t *testing.T) {
 	f := bare(driver.ReceiveLimits{}, &Config{})
 	l := &listener{f: f}
 	f.talk.obs = l
-	it := &Item{Owner: "first"}
+	it := &Item{use: use{Owner: "first"}}
 	f.lock()
 	f.talk.about(it, Observer.LeaseLost)
 	f.talk.about(it, func(o Observer, owner any) { o.Rejected(owner, nil, errors.New("bad")) })

@@ -129,7 +129,7 @@ func TestTheVerdictOnAHandlersResult(t *testing.T) {
 			Judge: func(*Item, error) Verdict { return Verdict{Action: ActionRetry} },
 			Busy:  func(err error) (time.Duration, bool) { return time.Second, errors.Is(err, busy) },
 		})
-		it := &Item{in: s, received: c.received}
+		it := &Item{in: s, use: use{received: c.received}}
 		it.lost.Store(c.lost)
 		v := s.runner.decide(it, c.chosen, c.cause, c.err)
 		if v.Action != c.want || it.Failures != c.failures || it.first != noMoment != (c.failures > 0) {
