@@ -164,9 +164,9 @@ func isDone(chosen *Verdict, err error) bool {
 }
 
 // part parts an item in hand from its handler, if that has not returned: the item may be handled again in this process,
-// and its next handler then needs a delivery of its own. The caller holds the lock.
+// unless this stops, and its next handler then needs a delivery of its own. The caller holds the lock.
 func (it *Item) part() {
-	if st := it.stint; st != nil && it.in.flow.stints.runs(st) {
+	if st, f := it.stint, it.in.flow; st != nil && f.stints.runs(st) && !f.stopping() && !it.src.dead {
 		it.gen++
 		it.Owner = it.in.cfg.Again(it)
 	}
