@@ -341,7 +341,7 @@ func (l *life) advance(addr string) {
 	answer.Body.Close()
 }
 
-var dataKills = flag.Int("data-kills", fullrun.Pick(5, 20), "how often the server with --data is killed")
+var dataKills = flag.Int("data-kills", 20, "how often the server with --data is killed")
 
 // A server with --data is killed again and again under load. What was acknowledged is there, what was deleted and
 // acknowledged stays away, groups are in order, and no duplicate is delivered.
