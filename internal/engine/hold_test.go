@@ -105,7 +105,8 @@ func TestRetriesComeWhenTheyAreDue(t *testing.T) {
 // A retry on the shelf is not counted among those that take places.
 func TestRetriesInPlaces(t *testing.T) {
 	held := retries{
-		{use: use{held: hasPlace | hasTimer}}, {use: use{held: hasShelf | hasTimer}},
+		{use: use{held: hasPlace | hasTimer}},
+		{use: use{held: hasShelf | hasTimer}},
 		{use: use{held: hasPlace | hasTimer}},
 	}
 	if n := held.inPlaces(); n != 2 {

@@ -117,7 +117,8 @@ func TestItemsThatFollow(t *testing.T) {
 		it   *Item
 		want bool
 	}{
-		{&Item{use: use{lane: 7, src: one}}, true}, {&Item{use: use{lane: 7, src: other}}, false},
+		{&Item{use: use{lane: 7, src: one}}, true},
+		{&Item{use: use{lane: 7, src: other}}, false},
 		{&Item{use: use{lane: 9, src: one}}, false},
 	} {
 		if c.it.Follows(before) != c.want {
