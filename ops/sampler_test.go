@@ -307,8 +307,8 @@ func TestSamplerSeesNewChannels(t *testing.T) {
 	}
 }
 
-// Times in which nobody has watched are filled once with what CloudWatch has counted, for all channels in one request;
-// what it has not counted stays unknown. Without the permission, it is not asked again for an hour.
+// Times in which nobody has watched are filled once with the counts of CloudWatch, for all channels in one request. A
+// minute without a count stays unknown. Without the permission, CloudWatch is not asked again for an hour.
 func TestThePastOfASampler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, err := local.Open(t.Context(), &local.Options{Server: &localaws.Options{Seed: 1}})

@@ -154,8 +154,8 @@ func (it *Item) possible(v Verdict) Verdict {
 	return v
 }
 
-// isDone reports whether a handler that has returned err has handled its item. What it has chosen by a method of the
-// delivery decides; without a choice, its error does.
+// isDone reports whether a handler has handled its item. If the handler has chosen a verdict by a method of its
+// delivery, the verdict decides; otherwise the error that the handler has returned does.
 func isDone(chosen *Verdict, err error) bool {
 	if chosen != nil {
 		return chosen.Action == ActionDone

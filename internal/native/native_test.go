@@ -29,7 +29,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// What nobody has set is not returned, whether the service returns the default or nothing.
+// Set leaves out an attribute that nobody has set, whether the service returns its default or nothing.
 func TestSet(t *testing.T) {
 	is := map[string]string{
 		"MaximumMessageSize": "1048576", "ReceiveMessageWaitTimeSeconds": "20", "DelaySeconds": "9",
