@@ -194,6 +194,7 @@ type ConsumerOptions struct {
 // own, if the delays are random, and if the schedule panics, which the session handles when the delay is needed.
 func longestRetry(o *ConsumerOptions) (longest time.Duration) {
 	const looked = 100 // at so many attempts
+	const draws = 20   // of one delay; two draws of Exponential agree once in a hundred
 	if o.Policy != nil {
 		return 0
 	}
@@ -203,9 +204,13 @@ func longestRetry(o *ConsumerOptions) (longest time.Duration) {
 		}
 	}()
 	for n := 1; n < min(o.MaxAttempts, looked); n++ {
-		if d := o.Backoff(n); d == o.Backoff(n) {
-			longest = max(longest, d)
+		d := o.Backoff(n)
+		for range draws {
+			if o.Backoff(n) != d {
+				return 0
+			}
 		}
+		longest = max(longest, d)
 	}
 	return longest
 }

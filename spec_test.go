@@ -39,3 +39,18 @@ func TestSpecOfOptions(t *testing.T) {
 		t.Error("a retention of a second is accepted")
 	}
 }
+
+// Random delays are never taken for fixed ones, although two draws of the default agree once in a hundred: else a
+// consumer on Kafka would once in a while be refused for them (MaxBlock).
+func TestRandomDelaysAreUnknown(t *testing.T) {
+	for range 1000 {
+		s, err := (&ConsumerOptions{}).Spec("orders")
+		if err != nil || s.LongestRetry != 0 {
+			t.Fatalf("the longest of the default's random delays is %v, %v; it is not known", s.LongestRetry, err)
+		}
+	}
+	s, err := (&ConsumerOptions{MaxAttempts: 3, Backoff: Schedule(time.Second, time.Minute, time.Hour)}).Spec("orders")
+	if err != nil || s.LongestRetry != time.Minute {
+		t.Errorf("the longest delay is %v, %v, want the second of two, a minute", s.LongestRetry, err)
+	}
+}
