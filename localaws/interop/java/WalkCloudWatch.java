@@ -59,12 +59,18 @@ public class WalkCloudWatch {
         return MetricDataQuery.builder().id(id).metricStat(s -> s.metric(m).period(60).stat(statistic)).build();
     }
 
+    // begin moves the server's clock to the beginning of a minute, and returns its time. What follows has the minute for
+    // itself: an alarm is evaluated, and a queue reports, at the end of each minute.
+    static Instant begin() throws Exception {
+        return advance(60 - advance("0s").getEpochSecond() % 60 + "s");
+    }
+
     static List<Double> values(List<MetricDataResult> all, String id) {
         return all.stream().filter(r -> r.id().equals(id)).flatMap(r -> r.values().stream()).collect(Collectors.toList());
     }
 
     static void metrics() throws Exception {
-        Instant now = advance("0s"), from = now.minus(Duration.ofMinutes(10)), to = now.plus(Duration.ofMinutes(5));
+        Instant now = begin(), from = now.minus(Duration.ofMinutes(10)), to = now.plus(Duration.ofMinutes(5));
         Dimension host = Dimension.builder().name("Host").value("x".repeat(300)).build();
         // More than 10 KiB, which the SDK compresses.
         cloudwatch.putMetricData(r -> r.namespace("java").metricData(IntStream.range(0, 100).mapToObj(i -> MetricDatum.builder()
@@ -96,6 +102,7 @@ public class WalkCloudWatch {
     }
 
     static void queues() throws Exception {
+        begin();
         String url = sqs.createQueue(r -> r.queueName("java-metrics")).queueUrl();
         sqs.sendMessage(r -> r.queueUrl(url).messageBody("Hello"));
         Instant now = advance("1m");
@@ -120,6 +127,7 @@ public class WalkCloudWatch {
         sqs.setQueueAttributes(r -> r.queueUrl(url).attributesWithStrings(java.util.Map.of("Policy", "{\"Version\":\"2012-10-17\",\"Statement\":[{\"Effect\":\"Allow\","
             + "\"Principal\":{\"Service\":\"sns.amazonaws.com\"},\"Action\":\"sqs:SendMessage\",\"Resource\":\"" + arn + "\"}]}")));
         sns.subscribe(r -> r.topicArn(topic).protocol("sqs").endpoint(arn));
+        begin();
         async.putMetricAlarm(r -> r.alarmName("java-alarm").namespace("java").metricName("load").statistic(Statistic.AVERAGE).period(60)
             .evaluationPeriods(1).threshold(2.5).comparisonOperator(ComparisonOperator.GREATER_THAN_THRESHOLD).alarmActions(topic)
             .treatMissingData("notBreaching").tags(t -> t.key("team").value("a"))).join();

@@ -29,6 +29,10 @@ async function advance(d) {
   return new Date((await answer.json()).now)
 }
 
+// begin moves the server's clock to the beginning of a minute, and returns its time. What follows has the minute for
+// itself: an alarm is evaluated, and a queue reports, at the end of each minute.
+const begin = async () => advance(`${60 - (await advance('0s')).getUTCSeconds()}s`)
+
 const minute = 60_000
 const around = (now) => ({ StartTime: new Date(now - 10 * minute), EndTime: new Date(+now + 5 * minute) })
 
@@ -37,7 +41,7 @@ async function metrics(protocol, settings) {
   const client = new cw.CloudWatchClient(settings)
   const send = (command) => client.send(command)
   const Namespace = `js-${protocol}`
-  const now = await advance('0s')
+  const now = await begin()
 
   // More than 10 KiB, which the SDK compresses.
   const Dimensions = [{ Name: 'Host', Value: 'x'.repeat(300) }]
@@ -94,6 +98,7 @@ async function metrics(protocol, settings) {
 async function queues() {
   const client = new cw.CloudWatchClient({})
   const sqs = new q.SQSClient({}), sns = new n.SNSClient({})
+  await begin()
   const { QueueUrl } = await sqs.send(new q.CreateQueueCommand({ QueueName: 'js-metrics' }))
   const { TopicArn } = await sns.send(new n.CreateTopicCommand({ Name: 'js-metrics' }))
   await sqs.send(new q.SendMessageCommand({ QueueUrl, MessageBody: 'Hello' }))

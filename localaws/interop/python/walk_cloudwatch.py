@@ -40,6 +40,12 @@ def advance(d):
         return datetime.datetime.fromisoformat(json.load(answer)["now"])
 
 
+def begin():
+    """begin moves the server's clock to the beginning of a minute. What follows has the minute for itself: an alarm is
+    evaluated, and a queue reports, at the end of each minute."""
+    advance(f"{60 - advance('0s').second}s")
+
+
 def read(*queries, minutes=10):
     end = advance("0s")
     out = cloudwatch.get_metric_data(MetricDataQueries=list(queries), StartTime=end - datetime.timedelta(minutes=minutes),
@@ -88,6 +94,7 @@ def query():
 
 
 def queues():
+    begin()
     url = sqs.create_queue(QueueName="py-metrics")["QueueUrl"]
     sqs.receive_message(QueueUrl=url)
     sqs.send_message(QueueUrl=url, MessageBody="Hello")
@@ -113,6 +120,7 @@ def alarms():
         "Effect": "Allow", "Principal": {"Service": "sns.amazonaws.com"}, "Action": "sqs:SendMessage", "Resource": arn,
         "Condition": {"ArnEquals": {"aws:SourceArn": topic}}}]})})
     sns.subscribe(TopicArn=topic, Protocol="sqs", Endpoint=arn)
+    begin()
     cloudwatch.put_metric_alarm(
         AlarmName="py-alarm", MetricName="load", Namespace="py", Period=60, EvaluationPeriods=1, Threshold=2, Statistic="Average",
         ComparisonOperator="GreaterThanThreshold", AlarmActions=[topic], TreatMissingData="notBreaching",
