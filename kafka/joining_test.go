@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/kafka"
@@ -75,4 +76,25 @@ func (w *world) groupOf(name string) kadm.DescribedGroup {
 		w.Fatal(err)
 	}
 	return groups[name]
+}
+
+// A stop while the group has not yet answered the first request to join is no failure: the group knows no member that
+// could leave.
+func TestCloseBeforeTheFirstAnswerToAJoin(t *testing.T) {
+	inWorld(t, func(w *world) {
+		over := make(chan struct{})
+		defer close(over)
+		w.cluster.ControlKey(int16(kmsg.JoinGroup), func(kmsg.Request) (kmsg.Response, error, bool) {
+			w.cluster.KeepControl()
+			w.cluster.SleepControl(func() { <-over })
+			return nil, nil, false
+		})
+		l := w.begin(kafka.Options{}, driver.Events{})
+		time.Sleep(time.Second)
+		began := time.Now()
+		l.end()
+		if took := time.Since(began); took > 15*time.Second {
+			w.Errorf("it took %v", took)
+		}
+	})
 }

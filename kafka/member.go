@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -191,12 +192,17 @@ func (m *member) awaitEnd(ctx context.Context) {
 
 // close closes the member's client and leaves the group. A client that is joining cannot leave before all members have
 // joined, and the group would wait for a member that is gone until its session ends. So another client leaves the group
-// for it.
+// for it. A member that the group has not yet given an id has nothing to leave.
 func (m *member) close(ctx context.Context) error {
-	id, _ := m.client.GroupMetadata()
+	before, _ := m.client.GroupMetadata()
 	err := m.client.Close(ctx)
-	if !errors.Is(err, client.ErrCut) || id == "" || m.Instance != nil || m.byBroker() {
+	if !errors.Is(err, client.ErrCut) || m.Instance != nil || m.byBroker() {
 		return err
+	}
+	after, _ := m.client.GroupMetadata() // the id may have come meanwhile
+	id := cmp.Or(before, after)
+	if id == "" {
+		return nil
 	}
 	return leaveFor(context.WithoutCancel(ctx), m.g.sub.b.cluster.Client, m.g.sub.group, id)
 }

@@ -80,8 +80,8 @@ func kafkaMutants() []mutant {
 		}}},
 		{"publish-lost-results", []patch{{
 			"kafka/internal/records/results.go",
-			"\t\tif r.lost() {\n\t\t\trs.end(r)\n",
-			"\t\tif r.lost() && false {\n\t\t\trs.end(r)\n",
+			"{ return r.epoch.state == epochGone }\n",
+			"{ return false }\n",
 		}}},
 		{"count-ends-of-transactions", []patch{
 			{
