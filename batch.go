@@ -20,7 +20,7 @@ const (
 // delivery's own methods (Retry, Reject, …) take precedence over the returned error.
 //
 // Deliveries of one lane are in order in a batch. If one of them fails, those after it count as not handled, whatever
-// the handler did with them, and they are delivered again after it.
+// the handler did with them and whatever the policy decides about it, and they are delivered again after it.
 //
 // The context is canceled for the whole batch, when its processing timeout passes, when a shutdown runs out of time, or
 // when all deliveries have lost their leases.

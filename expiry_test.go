@@ -194,6 +194,66 @@ func TestExpiredMessagesOfABatch(t *testing.T) {
 	}
 }
 
+// The messages behind a failed one of a batch are delivered again, also if the failed one is not, because it expires
+// before its retry, or because the policy drops it: the handler may not have got to them.
+func TestBehindAFailedMessageThatIsGone(t *testing.T) {
+	late := errors.New("not today")
+	for name, c := range map[string]struct {
+		expires time.Duration
+		fail    func(d *godwit.Delivery) error
+	}{
+		"expires before its retry": {
+			expires: time.Minute, fail: func(*godwit.Delivery) error { return godwit.RetryAfter(time.Hour, late) },
+		},
+		"retries by method": {
+			expires: time.Minute, fail: func(d *godwit.Delivery) error { return d.Retry(time.Hour) },
+		},
+		"is dropped": {fail: func(*godwit.Delivery) error { return late }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				o := &godwit.ConsumerOptions{Ordered: true}
+				if c.expires == 0 {
+					o.Policy = func(*godwit.Delivery, error) godwit.Verdict {
+						return godwit.Verdict{Action: godwit.ActionDrop}
+					}
+				}
+				p := w.producer("orders", &godwit.ProducerOptions{Ordered: true})
+				w.send(p, expiring("1", "ada", c.expires), expiring("2", "ada", 0), expiring("3", "ada", 0))
+				var seen expiries
+				ctx, cancel := context.WithCancel(w.Context())
+				defer cancel()
+				done := make(chan godwit.Report, 1)
+				consumer := w.consumer("orders", o)
+				go func() {
+					r, err := consumer.RunBatches(ctx, func(ctx context.Context, ds []*godwit.Delivery) error {
+						for i, d := range ds {
+							if string(d.Body) != "1" {
+								_ = seen.handle(ctx, d)
+							} else if err := c.fail(d); err != nil {
+								return &godwit.HandleBatchError{Errs: map[int]error{i: err}} // and stops here
+							} else {
+								return nil
+							}
+						}
+						return nil
+					}, &godwit.BatchOptions{Size: 10, Window: time.Second})
+					if err != nil {
+						t.Error(err)
+					}
+					done <- r
+				}()
+				time.Sleep(10 * time.Minute)
+				cancel()
+				if r := <-done; r.Dropped != 1 || r.Handled != 3 || r.Leaked != 0 {
+					t.Errorf("%+v", r)
+				}
+				seen.want(w, "2 3", "")
+			})
+		})
+	}
+}
+
 func TestExpiredMessagesOfAnIteration(t *testing.T) {
 	inWorld(t, func(w *world) {
 		var seen expiries

@@ -231,6 +231,7 @@ func (h *handling) timely(d *Delivery, v *engine.Verdict) *engine.Verdict {
 		return v
 	}
 	e := h.expiry.engine()
+	e.Failed = true
 	return &e
 }
 

@@ -99,7 +99,9 @@ func (r *runner) verdicts(
 		v := r.decide(it, chosen[i], cause, failed[i])
 		vs = append(vs, verdictAt{v, i})
 		f.lock()
-		if it.lost.Load() || v.Action != ActionDone && v.Action != ActionDrop {
+		// A message that is dropped after it has failed is gone, but the handler may not have got to those behind it.
+		dropped := v.Action == ActionDrop && !v.Failed && failed[i] == nil
+		if it.lost.Load() || v.Action != ActionDone && !dropped {
 			f.undoBehind(it)
 		}
 		f.unlock()

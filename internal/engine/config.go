@@ -137,8 +137,9 @@ type Verdict struct {
 	After  time.Duration
 	Asked  time.Duration // what After was before it was shortened to what the service keeps; 0: it was not
 	Reason error
-	// Expired: the action is Drop or Reject because the message has expired.
+	// Expired: the action is Drop or Reject because the message has expired, or would have before its retry.
 	Expired bool
+	Failed  bool // a handler had it, and the verdict is instead of its retry
 }
 
 // Causes of a handler's canceled context, and other errors that the application exports under its own names.

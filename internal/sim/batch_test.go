@@ -66,7 +66,6 @@ func (w *world) batch(ds []*godwit.Delivery, starts []start, behaviors []behavio
 	stuck := map[string]bool{} // order keys with a failed delivery
 	for i, d := range ds {
 		do, end := &behaviors[i], &ends[i]
-		dropped := do.kind == seenDrop
 		if do.kind == seenSelf || do.kind == seenRelease {
 			failed.Errs[i] = w.bySelf(d, do, &end.what, &end.after)
 		} else if err := do.err(); err != nil {
@@ -77,7 +76,7 @@ func (w *world) batch(ds []*godwit.Delivery, starts []start, behaviors []behavio
 		if key := starts[i].m.key; stuck[key] {
 			*end = ending{what: outUnhandled}
 			w.tally.add(seenUnhandled, 1)
-		} else if end.what != outDone && !dropped && starts[i].of.checker.plan.ordered {
+		} else if end.what != outDone && starts[i].of.checker.plan.ordered {
 			stuck[key] = true
 		}
 	}

@@ -62,6 +62,7 @@ func (c *checker) hooks(p *consumer) godwit.Hooks {
 		SettleFailed: func(d *godwit.Delivery, err error) {
 			c.entry(p, d, func(h *delivery) { c.settleFailed(p, h, err) })
 		},
+		Expired: func(d *godwit.Delivery) { c.entry(p, d, func(h *delivery) { c.tellsExpired(p, h) }) },
 		// On a channel without order, a delivery whose handler ignores its context is rejected while the handler runs.
 		Abandoned: func(d *godwit.Delivery, _ []byte) {
 			c.entry(p, d, func(h *delivery) {
@@ -261,6 +262,7 @@ func (c *checker) start(p *consumer, h *delivery, d *godwit.Delivery, s *handler
 	c.breakerStillOpen(p)
 	c.aged(p, m, d)
 	c.prompt(p, m, d)
+	c.startsInTime(p, h)
 	h.call = s
 	h.begun++
 	p.begun[m.key] = time.Now()
@@ -409,6 +411,7 @@ func (c *checker) returned(h *delivery, what outcome, after time.Duration) {
 		h.of.left[h.id] = h.of.inc.pull == pullBatch
 		c.nearLimit(h)
 	case outRetried:
+		h.would = after
 		c.retries(h, after)
 	}
 	if h.of.inc.pull != pullNot {
@@ -427,6 +430,7 @@ func (c *checker) ended(p *consumer, d *godwit.Delivery, v godwit.Verdict, err e
 		c.w.trace.note("%s ends %s: %v", p.name, h.m.label, v)
 		c.breakerStillOpen(p)
 		c.answers(p, h, err)
+		c.endsInTime(p, h, v, err)
 		if v.Action == godwit.ActionDone && err == nil && p.inc.batch == nil && p.breakerOpen &&
 			p.openedAt.Before(time.Now()) {
 			// Not for batches, in which deliveries after this one may have failed.

@@ -170,7 +170,8 @@ func (c *checker) answered(caller, action string, r *request, got *response) {
 	switch {
 	case action == actRecv && r.queue() == c.plan.queueName():
 		for _, m := range got.Messages {
-			c.receives(p, c.w.labelOf(m.Body), m.MessageID, m.Handle, m.Attributes.Count, sizeOf(m.Body))
+			c.receives(p, c.w.labelOf(m.Body), m.MessageID, m.Handle, m.Attributes.Count, sizeOf(m.Body),
+				time.UnixMilli(m.Attributes.Sent))
 		}
 	case action == actSend && r.queue() == c.plan.deadName():
 		for i := range r.Entries {
@@ -197,7 +198,7 @@ func (r *response) has(id string) bool {
 }
 
 // receives records that a process has received a message, and checks how its last holder lost it.
-func (c *checker) receives(p *consumer, label, id, handle string, count, size int) {
+func (c *checker) receives(p *consumer, label, id, handle string, count, size int, sent time.Time) {
 	m := c.messages[label]
 	if m == nil {
 		c.violated(nil, "%s received %q, which was not sent", p.name, label)
@@ -224,7 +225,10 @@ func (c *checker) receives(p *consumer, label, id, handle string, count, size in
 			c.w.tally.add(seenLapse, 1)
 		}
 	}
-	h := &delivery{m: m, id: id, of: p, handle: handle, since: time.Now(), count: count, size: size}
+	h := &delivery{m: m, id: id, of: p, handle: handle, since: time.Now(), sent: sent, count: count, size: size}
+	if at, ever := c.expiresAt(h); ever && (m.gone.IsZero() || at.Before(m.gone)) {
+		m.gone = at
+	}
 	h.again = !p.finished[id].IsZero()
 	if m.unwanted && c.w.plan.topicGone == 0 { // a new subscription has no filter for a moment
 		c.violated([]string{label}, "%s receives %s, which the filter does not select", p.name, label)

@@ -41,14 +41,20 @@ type message struct {
 	unwanted bool            // the consumers' filter does not select it
 	late     bool            // the service refused it in a request that it shared with later messages of its key
 	copies   int             // in the dead letters, as far as the process was told that they were accepted
+	expires  time.Duration   // after it was accepted; 0: never
+	gone     time.Time       // when it expires, after its first receive
 	ids      map[string]bool // the service's ids of all copies received: a repeated send may make two
 }
 
 // finished reports whether later messages of its key need not wait for it any more.
 func (m *message) finished() bool { return m.success || m.dropped || m.rejected || m.unwanted }
 
-// pending reports whether the message exists and later messages of its key have to wait for it.
-func (m *message) pending() bool { return (m.accepted || m.received) && !m.finished() }
+// pending reports whether the message exists and later messages of its key have to wait for it. In a batch, the message
+// that has expired is only settled when the handler has returned from those after it.
+func (m *message) pending() bool {
+	expired := !m.gone.IsZero() && !time.Now().Before(m.gone)
+	return (m.accepted || m.received) && !m.finished() && !expired
+}
 
 // keyLine is the messages of one order key in the order in which they were sent.
 type keyLine struct {
@@ -113,8 +119,10 @@ type delivery struct {
 	of       *consumer
 	handle   string
 	since    time.Time
-	count    int // receives, counted by the service
-	size     int // of the body
+	sent     time.Time     // when the service accepted it
+	would    time.Duration // the wait of the retry that its handler may ask for
+	count    int           // receives, counted by the service
+	size     int           // of the body
 	running  bool
 	call     *handlerCall  // the handler call in which it runs or last ran
 	begun    int           // handler calls with it
@@ -220,6 +228,7 @@ func (c *checker) send(key string, index int) *message {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	m := &message{label: label(key, index), key: key, index: index, ids: map[string]bool{}}
+	m.expires = c.plan.expires(m.label)
 	c.messages[m.label] = m
 	l := c.lines[key]
 	if l == nil {

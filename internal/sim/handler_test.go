@@ -125,6 +125,7 @@ func (w *world) handler(p *consumer) godwit.Handler {
 // has noticed it.
 func (w *world) draw(s start) behavior {
 	do := s.of.checker.plan.behavior(s, time.Since(w.trace.begun))
+	s.of.checker.wouldWait(s.delivery, do.wait)
 	if do.kind != "" && do.kind != seenIgnored {
 		w.tally.add(do.kind, 1)
 	}

@@ -61,8 +61,33 @@ func mutants() []mutant {
 		}}},
 		{"finish-deliveries-after-a-failed-one", []patch{{
 			"internal/engine/batch.go",
-			"\t\tif it.lost.Load() || v.Action != ActionDone && v.Action != ActionDrop {\n",
-			"\t\tif it.lost.Load() {\n",
+			"\t\tif it.lost.Load() || v.Action != ActionDone && !dropped {\n",
+			"\t\tif it.lost.Load() || dropped && false {\n",
+		}}},
+		{"finish-deliveries-after-a-dropped-one", []patch{{
+			"internal/engine/batch.go",
+			"\t\tdropped := v.Action == ActionDrop && !v.Failed && failed[i] == nil\n",
+			"\t\tdropped := v.Action == ActionDrop\n",
+		}}},
+		{"expire-at-half-the-age", []patch{{
+			"delivery.go",
+			"\t\td.ExpiresAt = in.First.Add(life)\n",
+			"\t\td.ExpiresAt = in.First.Add(life / 2)\n",
+		}}},
+		{"count-the-age-from-the-receive", []patch{{
+			"delivery.go",
+			"\t\td.ExpiresAt = in.First.Add(life)\n",
+			"\t\td.ExpiresAt = time.Now().Add(life)\n",
+		}}},
+		{"discard-what-should-be-a-dead-letter", []patch{{
+			"consumer.go",
+			"\tif c.o.DeadLetterExpired {\n",
+			"\tif c.o.DeadLetterExpired && false {\n",
+		}}},
+		{"retry-after-the-expiry", []patch{{
+			"handling.go",
+			"v.Action != engine.ActionRetry || !d.late(v.After) {\n",
+			"v.Action != engine.ActionRetry || !d.late(v.After) || true {\n",
 		}}},
 		{"keep-waiting-deliveries-in-a-pause", []patch{{
 			"internal/engine/gate.go",

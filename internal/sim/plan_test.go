@@ -49,7 +49,8 @@ type plan struct {
 	filter    godwit.Filter // of an exchange's consumers
 	topicGone time.Duration // when the exchange's topic is deleted; 0: never
 	store     bool          // large bodies go to a store
-	flood     *plan         // the second channel, which gets many messages at once; nil: none
+	expiry    expiry
+	flood     *plan // the second channel, which gets many messages at once; nil: none
 }
 
 // worldKind is the special subject of a world, in addition to the checks in all worlds.
@@ -129,6 +130,7 @@ func newPlan(seed uint64) *plan {
 	if p.store = p.about("store").chance(0.4); p.store {
 		p.faults = append(p.faults, newStoreFaults(d)...)
 	}
+	p.expiry = p.expiring()
 	p.tenants = !p.ordered && p.keys > 0 && r.chance(0.5)
 	if r.chance(0.4) {
 		p.down.from = r.between(time.Minute, 5*time.Minute)

@@ -58,6 +58,7 @@ func (p *plan) process(slot, n int) processPlan {
 	}
 	o := &inc.options
 	o.Ordered, o.Name, o.HighThroughput, o.Filter = p.ordered, inc.name, p.throughput, p.filter
+	o.MaxAge, o.DeadLetterExpired = p.expiry.maxAge, p.expiry.dead
 	o.Logger = slog.New(slog.DiscardHandler)
 	o.Concurrency = pick(r, 1, 2, 5, 12)
 	o.WaitTime = pick(r, 0, -1*time.Nanosecond, 5*time.Second)

@@ -56,7 +56,7 @@ func (c *checker) compose(r *stream, name string, n int, next map[string]int) (m
 		note := c.send(key, next[key])
 		next[key]++
 		body := note.label + "\n" + strings.Repeat("x", r.IntN(600))
-		m := godwit.Message{Body: []byte(body), OrderKey: key}
+		m := godwit.Message{Body: []byte(body), OrderKey: key, Expires: note.expires}
 		if c.plan.exchange {
 			m.RoutingKey = pick(c.plan.about("routing key", note.label), "A.1", "A.2", "B", "C", "")
 			c.refuses(note, m.RoutingKey)

@@ -99,6 +99,8 @@ const (
 	countEntries          = "check: errors of a batch's entries"
 	countHalfDay          = "check: lease lost after 12 hours"
 	countFinishedAgain    = "delivery of a finished message discarded by the backend"
+	countDiscarded        = "messages that have expired, discarded"
+	countExpiredDead      = "messages that have expired, dead-lettered"
 	countShelf            = "check: bound of the shelf"
 	countPrompt           = "check: prompt start of other keys"
 )
@@ -127,6 +129,7 @@ func kinds() []string {
 		seenRequeueCrash, seenRefusedRequeue, seenPurge, seenPolicyPause, seenSweep,
 		seenAlert, countRequeued, countReceivedStopping, seenStranded, seenTopicGone,
 		seenKept, countFiltered, countWeights, countHeldAgain, countEntries, countHalfDay, countPrompt,
+		countDiscarded, countExpiredDead,
 		countShelf, seenStoreDown, seenLostPut, seenLostGet, seenLostDiscard, countStored,
 	}
 }

@@ -129,7 +129,8 @@ type response struct {
 		Handle     string `json:"ReceiptHandle"`
 		Body       string
 		Attributes struct {
-			Count int `json:"ApproximateReceiveCount,string"`
+			Count int   `json:"ApproximateReceiveCount,string"`
+			Sent  int64 `json:"SentTimestamp,string"`
 		}
 	}
 	Successful []struct {
