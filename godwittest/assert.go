@@ -8,11 +8,11 @@ import (
 
 // AssertHandled fails the test unless exactly these bodies of a channel were handled, in any order. A message that was
 // delivered and handled twice counts once, because delivery is at least once.
-func (h *Harness) AssertHandled(channel string, bodies ...string) {
-	h.t.Helper()
-	h.assert(func() string {
+func (w *waiter) AssertHandled(channel string, bodies ...string) {
+	w.t.Helper()
+	w.assert(func() string {
 		var got []string
-		for _, m := range h.Messages(channel) {
+		for _, m := range w.Messages(channel) {
 			if m.Handled {
 				got = append(got, string(m.Body))
 			}
@@ -21,29 +21,29 @@ func (h *Harness) AssertHandled(channel string, bodies ...string) {
 		if diff == "" {
 			return ""
 		}
-		return fmt.Sprintf("handled messages of %s are not the expected ones:\n%s%s", channel, diff, h.picture(channel))
+		return fmt.Sprintf("handled messages of %s are not the expected ones:\n%s%s", channel, diff, w.picture(channel))
 	})
 }
 
 // AssertAttempts fails the test unless a channel has a message with this body, and each such message had this number of
 // attempts, including redeliveries.
-func (h *Harness) AssertAttempts(channel, body string, attempts int) {
-	h.t.Helper()
-	h.assert(func() string {
+func (w *waiter) AssertAttempts(channel, body string, attempts int) {
+	w.t.Helper()
+	w.assert(func() string {
 		there := false
-		for _, m := range h.Messages(channel) {
+		for _, m := range w.Messages(channel) {
 			if string(m.Body) != body {
 				continue
 			}
 			there = true
 			if n := len(m.Attempts); n != attempts {
 				return fmt.Sprintf("%s of %s had %s, want %d\n%s", short(m.Body), channel, count(n, "attempt"),
-					attempts, h.picture(channel))
+					attempts, w.picture(channel))
 			}
 		}
 		if !there {
 			return fmt.Sprintf("nothing with the body %s was received from %s\n%s", short([]byte(body)), channel,
-				h.picture(channel))
+				w.picture(channel))
 		}
 		return ""
 	})
@@ -51,11 +51,11 @@ func (h *Harness) AssertAttempts(channel, body string, attempts int) {
 
 // AssertDeadLettered fails the test unless a channel has exactly these dead letters, in any order. Of a wanted one,
 // Body must be equal, Cause must be a part of the error's text, and every other field that is not zero must be equal.
-func (h *Harness) AssertDeadLettered(channel string, want ...DeadLetter) {
-	h.t.Helper()
-	h.assert(func() string {
+func (w *waiter) AssertDeadLettered(channel string, want ...DeadLetter) {
+	w.t.Helper()
+	w.assert(func() string {
 		var missing []string
-		rest := h.DeadLetters(channel)
+		rest := w.DeadLetters(channel)
 		for _, w := range want {
 			i := slices.IndexFunc(rest, w.matches)
 			if i < 0 {
@@ -74,46 +74,46 @@ func (h *Harness) AssertDeadLettered(channel string, want ...DeadLetter) {
 		for _, d := range rest {
 			fmt.Fprintf(&b, "  not wanted: %s\n", d.line())
 		}
-		return fmt.Sprintf("dead letters of %s are not the expected ones:\n%s%s", channel, &b, h.picture(channel))
+		return fmt.Sprintf("dead letters of %s are not the expected ones:\n%s%s", channel, &b, w.picture(channel))
 	})
 }
 
 // AssertNone fails the test if a channel has or had any message: received, waiting or dead.
-func (h *Harness) AssertNone(channel string) {
-	h.t.Helper()
-	h.assert(func() string {
-		n := len(h.Messages(channel)) + len(h.Left(channel)) + len(h.DeadLetters(channel))
+func (w *waiter) AssertNone(channel string) {
+	w.t.Helper()
+	w.assert(func() string {
+		n := len(w.Messages(channel)) + len(w.Left(channel)) + len(w.DeadLetters(channel))
 		if n == 0 {
 			return ""
 		}
-		return fmt.Sprintf("something came to %s, and nothing should\n%s", channel, h.picture(channel))
+		return fmt.Sprintf("something came to %s, and nothing should\n%s", channel, w.picture(channel))
 	})
 }
 
 // AssertNothingLeft fails the test if a channel has messages, waiting or in flight. Without arguments it checks all
 // channels but dead letters; the dead letters of a channel can be named, as orders@dlq.
-func (h *Harness) AssertNothingLeft(channels ...string) {
-	h.t.Helper()
-	h.assert(func() string {
-		left := h.left(channels)
+func (w *waiter) AssertNothingLeft(channels ...string) {
+	w.t.Helper()
+	w.assert(func() string {
+		left := w.left(channels)
 		if len(left) == 0 {
 			return ""
 		}
 		return fmt.Sprintf("%s left, and nothing should be\n%s", count(len(left), "message"),
-			h.picture(h.named(channels)...))
+			w.picture(w.named(channels)...))
 	})
 }
 
 // AssertOrder fails the test unless exactly these bodies of an order key were handled, in this order. If a message was
 // handled twice, the first time counts.
-func (h *Harness) AssertOrder(channel, orderKey string, bodies ...string) {
-	h.t.Helper()
-	if made, ordered := h.service.made(channel); made && !ordered {
-		h.t.Fatalf("%s is not ordered: set Ordered in the options of its producer and its consumer", channel)
+func (w *waiter) AssertOrder(channel, orderKey string, bodies ...string) {
+	w.t.Helper()
+	if made, ordered := w.service.made(channel); made && !ordered {
+		w.t.Fatalf("%s is not ordered: set Ordered in the options of its producer and its consumer", channel)
 	}
-	h.assert(func() string {
+	w.assert(func() string {
 		var ms []Message
-		for _, m := range h.Messages(channel) {
+		for _, m := range w.Messages(channel) {
 			if m.OrderKey == orderKey && m.Handled {
 				ms = append(ms, m)
 			}
@@ -127,30 +127,30 @@ func (h *Harness) AssertOrder(channel, orderKey string, bodies ...string) {
 			return ""
 		}
 		return fmt.Sprintf("%s were handled in another order than wanted:\n  got  %s\n  want %s\n%s",
-			keyed(channel, orderKey), list(got), list(bodies), h.picture(channel))
+			keyed(channel, orderKey), list(got), list(bodies), w.picture(channel))
 	})
 }
 
 // assert repeats check until it has no complaint, for at most the time of grace.
-func (h *Harness) assert(check func() (complaint string)) {
-	h.t.Helper()
-	if !h.await(h.grace(), func() bool { return check() == "" }) {
-		h.t.Errorf("%s", check())
+func (w *waiter) assert(check func() (complaint string)) {
+	w.t.Helper()
+	if !w.await(w.grace(), func() bool { return check() == "" }) {
+		w.t.Errorf("%s", check())
 	}
 }
 
 // named returns the channels or, without any, all channels but dead letters.
-func (h *Harness) named(channels []string) []string {
+func (v *view) named(channels []string) []string {
 	if len(channels) > 0 {
 		return channels
 	}
-	return slices.DeleteFunc(h.channels(), func(name string) bool { return strings.HasSuffix(name, deadSuffix) })
+	return slices.DeleteFunc(v.channels(), func(name string) bool { return strings.HasSuffix(name, deadSuffix) })
 }
 
-func (h *Harness) left(channels []string) []Left {
+func (v *view) left(channels []string) []Left {
 	var all []Left
-	for _, name := range h.named(channels) {
-		all = append(all, h.Left(name)...)
+	for _, name := range v.named(channels) {
+		all = append(all, v.Left(name)...)
 	}
 	return all
 }

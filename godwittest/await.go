@@ -18,9 +18,16 @@ const (
 	realGrace = 5 * time.Second
 )
 
+// waiter waits for what a test expects.
+type waiter struct {
+	*view
+	bubble   bool // time is virtual
+	patience time.Duration
+}
+
 // grace returns how long what is about to happen may take.
-func (h *Harness) grace() time.Duration {
-	if h.bubble {
+func (w *waiter) grace() time.Duration {
+	if w.bubble {
 		return grace
 	}
 	return realGrace
@@ -28,56 +35,56 @@ func (h *Harness) grace() time.Duration {
 
 // Await waits until a condition is true. If that takes longer than Options.Patience, the test ends. The condition is
 // called in the test's goroutine; in a bubble, when all other goroutines wait.
-func (h *Harness) Await(cond func() bool) {
-	h.t.Helper()
-	if !h.await(h.patience, cond) {
-		h.t.Fatalf("waited %v for a condition that does not hold\n%s", h.patience, h.picture())
+func (w *waiter) Await(cond func() bool) {
+	w.t.Helper()
+	if !w.await(w.patience, cond) {
+		w.t.Fatalf("waited %v for a condition that does not hold\n%s", w.patience, w.picture())
 	}
 }
 
 // AwaitHandled waits until n messages of a channel are handled, and the service has deleted them.
-func (h *Harness) AwaitHandled(channel string, n int) {
-	h.t.Helper()
-	if !h.await(h.patience, func() bool { return h.journal.handledOn(channel) >= n && h.settled(channel) }) {
-		h.t.Fatalf("waited %v for %d handled messages of %s, and there are %d\n%s", h.patience, n, channel,
-			h.journal.handledOn(channel), h.picture(channel))
+func (w *waiter) AwaitHandled(channel string, n int) {
+	w.t.Helper()
+	if !w.await(w.patience, func() bool { return w.journal.handledOn(channel) >= n && w.settled(channel) }) {
+		w.t.Fatalf("waited %v for %d handled messages of %s, and there are %d\n%s", w.patience, n, channel,
+			w.journal.handledOn(channel), w.picture(channel))
 	}
 }
 
 // AwaitDeadLettered waits until a channel has n dead letters.
-func (h *Harness) AwaitDeadLettered(channel string, n int) {
-	h.t.Helper()
-	if !h.await(h.patience, func() bool { return len(h.Left(channel+deadSuffix)) >= n }) {
-		h.t.Fatalf("waited %v for %d dead letters of %s, and there are %d\n%s", h.patience, n, channel,
-			len(h.DeadLetters(channel)), h.picture(channel))
+func (w *waiter) AwaitDeadLettered(channel string, n int) {
+	w.t.Helper()
+	if !w.await(w.patience, func() bool { return len(w.Left(channel+deadSuffix)) >= n }) {
+		w.t.Fatalf("waited %v for %d dead letters of %s, and there are %d\n%s", w.patience, n, channel,
+			len(w.DeadLetters(channel)), w.picture(channel))
 	}
 }
 
 // AwaitNothingLeft waits until the channels have no messages: all are handled or dead-lettered. Without arguments it
 // checks all channels but dead letters.
-func (h *Harness) AwaitNothingLeft(channels ...string) {
-	h.t.Helper()
-	if !h.await(h.patience, func() bool { return len(h.left(channels)) == 0 }) {
-		h.t.Fatalf("waited %v for everything to be handled or dead-lettered\n%s", h.patience,
-			h.picture(h.named(channels)...))
+func (w *waiter) AwaitNothingLeft(channels ...string) {
+	w.t.Helper()
+	if !w.await(w.patience, func() bool { return len(w.left(channels)) == 0 }) {
+		w.t.Fatalf("waited %v for everything to be handled or dead-lettered\n%s", w.patience,
+			w.picture(w.named(channels)...))
 	}
 }
 
 // settled reports whether the server has no handled message any more.
-func (h *Harness) settled(channel string) bool {
+func (w *waiter) settled(channel string) bool {
 	done := map[string]bool{}
-	for _, m := range h.Messages(channel) {
+	for _, m := range w.Messages(channel) {
 		done[m.ID] = m.Handled
 	}
-	return !h.service.lies(channel, func(id string) bool { return done[id] })
+	return !w.service.lies(channel, func(id string) bool { return done[id] })
 }
 
 // await waits at most this long, and reports whether the condition became true.
-func (h *Harness) await(atMost time.Duration, cond func() bool) bool {
+func (w *waiter) await(atMost time.Duration, cond func() bool) bool {
 	begun := time.Now()
 	for {
-		changed := h.journal.next()
-		if h.bubble {
+		changed := w.journal.gate.next()
+		if w.bubble {
 			synctest.Wait()
 		}
 		if cond() {
@@ -88,7 +95,7 @@ func (h *Harness) await(atMost time.Duration, cond func() bool) bool {
 			return false
 		}
 		look := max(firstLook, passed/lookFraction)
-		if !h.bubble {
+		if !w.bubble {
 			look = min(look, longestReal)
 		}
 		timer := time.NewTimer(min(look, atMost-passed))

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -71,97 +72,104 @@ func (f *Fault) take() bool {
 	return true
 }
 
+// faults are those that a test injects.
+type faults struct {
+	*view
+	mu  sync.Mutex
+	all []*Fault
+}
+
 // Throttle refuses the next n calls as too frequent.
-func (h *Harness) Throttle(c Calls, channel string, n int) *Fault {
-	h.t.Helper()
+func (fs *faults) Throttle(c Calls, channel string, n int) *Fault {
+	fs.t.Helper()
 	refusal := &wire.Error{Code: "RequestThrottled", Message: "Rate exceeded"}
-	return h.fault(fmt.Sprintf("throttle the next %d %s of %s", n, c, channel), c, channel, n,
+	return fs.fault(fmt.Sprintf("throttle the next %d %s of %s", n, c, channel), c, channel, n,
 		localaws.Outcome{Err: refusal})
 }
 
 // Fail answers the next n calls with an internal error of the service; they take no effect.
-func (h *Harness) Fail(c Calls, channel string, n int) *Fault {
-	h.t.Helper()
+func (fs *faults) Fail(c Calls, channel string, n int) *Fault {
+	fs.t.Helper()
 	failure := &wire.Error{
 		Code: "InternalError", Message: "We encountered an internal error. Please try again.",
 		Status: 500, Fault: true,
 	}
-	return h.fault(fmt.Sprintf("fail the next %d %s of %s", n, c, channel), c, channel, n,
+	return fs.fault(fmt.Sprintf("fail the next %d %s of %s", n, c, channel), c, channel, n,
 		localaws.Outcome{Err: failure})
 }
 
 // LoseAnswers closes the connection of the next n calls after they took effect. A message that was sent is in the
 // channel, and its sender does not know; a message that was received is in flight until its lease ends.
-func (h *Harness) LoseAnswers(c Calls, channel string, n int) *Fault {
-	h.t.Helper()
-	return h.fault(fmt.Sprintf("lose the answers of the next %d %s of %s", n, c, channel), c, channel, n,
+func (fs *faults) LoseAnswers(c Calls, channel string, n int) *Fault {
+	fs.t.Helper()
+	return fs.fault(fmt.Sprintf("lose the answers of the next %d %s of %s", n, c, channel), c, channel, n,
 		localaws.Outcome{DropAfter: true})
 }
 
 // Deny refuses calls for lack of a permission, until it is lifted.
-func (h *Harness) Deny(c Calls, channel string) *Fault {
-	h.t.Helper()
+func (fs *faults) Deny(c Calls, channel string) *Fault {
+	fs.t.Helper()
 	refusal := &wire.Error{
 		Code: "AccessDeniedException", Query: "AccessDenied",
 		Message: "Access to the resource is denied.", Status: 403,
 	}
-	return h.fault(fmt.Sprintf("deny %s of %s", c, channel), c, channel, always, localaws.Outcome{Err: refusal})
+	return fs.fault(fmt.Sprintf("deny %s of %s", c, channel), c, channel, always, localaws.Outcome{Err: refusal})
 }
 
 // Outage closes the connection of every call without effect, for a duration of the server's time. Polls that already
 // wait continue.
-func (h *Harness) Outage(d time.Duration) *Fault {
+func (fs *faults) Outage(d time.Duration) *Fault {
 	f := &Fault{text: fmt.Sprintf("an outage of %v", d)}
-	over := h.Now().Add(d)
+	over := fs.Now().Add(d)
 	f.remove = append(f.remove,
-		h.aws("an outage").server.Control("*", func(context.Context, *localaws.Request) localaws.Outcome {
-			if !h.Now().Before(over) {
+		fs.aws("an outage").server.Control("*", func(context.Context, *localaws.Request) localaws.Outcome {
+			if !fs.Now().Before(over) {
 				return localaws.Outcome{}
 			}
 			f.hits.Add(1)
 			return localaws.Outcome{Drop: true}
 		}))
-	return h.inject(f)
+	return fs.inject(f)
 }
 
 // Duplicates delivers a share of a channel's messages, from 0 to 1, again while they are handled, as unordered channels
 // may. The server's seed determines which. The channel must exist, so create its consumer or a producer first.
-func (h *Harness) Duplicates(channel string, share float64) *Fault {
-	h.t.Helper()
-	q := h.aws("duplicates").queue(channel)
+func (fs *faults) Duplicates(channel string, share float64) *Fault {
+	fs.t.Helper()
+	q := fs.aws("duplicates").queue(channel)
 	switch {
 	case q == nil:
-		h.t.Fatalf("duplicates of %s: it has no queue yet: create its consumer first", channel)
+		fs.t.Fatalf("duplicates of %s: it has no queue yet: create its consumer first", channel)
 	case q.FIFO():
-		h.t.Fatalf("duplicates of %s: an ordered channel never delivers a message twice while it is handled; lose the "+
+		fs.t.Fatalf("duplicates of %s: an ordered channel never delivers a message twice while it is handled; lose the "+
 			"answers of its verdicts instead", channel)
 	case share < 0 || share > 1:
-		h.t.Fatalf("duplicates of %s: a share of %v: it must be between 0 and 1", channel, share)
+		fs.t.Fatalf("duplicates of %s: a share of %v: it must be between 0 and 1", channel, share)
 	}
 	q.Chaos(queue.Chaos{Duplicate: share})
-	return h.inject(&Fault{
+	return fs.inject(&Fault{
 		text: "duplicates of " + channel, unseen: true,
 		remove: []func(){func() { q.Chaos(queue.Chaos{}) }},
 	})
 }
 
-func (h *Harness) fault(text string, c Calls, channel string, n int, what localaws.Outcome) *Fault {
-	h.t.Helper()
+func (fs *faults) fault(text string, c Calls, channel string, n int, what localaws.Outcome) *Fault {
+	fs.t.Helper()
 	if n < 1 {
-		h.t.Fatalf("%s: the number of calls must be at least 1", text)
+		fs.t.Fatalf("%s: the number of calls must be at least 1", text)
 	}
 	if c.actions() == nil {
-		h.t.Fatalf("%s: Calls must be Sends, Receives or Verdicts", text)
+		fs.t.Fatalf("%s: Calls must be Sends, Receives or Verdicts", text)
 	}
-	return h.control(text, n, c.actions(), func(r *localaws.Request) bool { return h.concerns(r, channel) }, what)
+	return fs.control(text, n, c.actions(), func(r *localaws.Request) bool { return fs.concerns(r, channel) }, what)
 }
 
 // control makes the next n calls of actions fail that a function selects.
-func (h *Harness) control(text string, n int, actions []string, selects func(*localaws.Request) bool,
+func (fs *faults) control(text string, n int, actions []string, selects func(*localaws.Request) bool,
 	what localaws.Outcome,
 ) *Fault {
-	h.t.Helper()
-	server := h.aws(text).server
+	fs.t.Helper()
+	server := fs.aws(text).server
 	f := &Fault{text: text}
 	f.left.Store(int64(n))
 	for _, action := range actions {
@@ -173,20 +181,20 @@ func (h *Harness) control(text string, n int, actions []string, selects func(*lo
 				return what
 			}))
 	}
-	return h.inject(f)
+	return fs.inject(f)
 }
 
-func (h *Harness) inject(f *Fault) *Fault {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.faults = append(h.faults, f)
+func (fs *faults) inject(f *Fault) *Fault {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	fs.all = append(fs.all, f)
 	return f
 }
 
 // concerns reports whether a call is about a channel: its queue or, for wishlist_events.*, its exchange.
-func (h *Harness) concerns(r *localaws.Request, channel string) bool {
+func (fs *faults) concerns(r *localaws.Request, channel string) bool {
 	target := target(r.Input)
-	name := h.aws("a fault").channelOf(target[strings.LastIndexAny(target, "/:")+1:])
+	name := fs.aws("a fault").channelOf(target[strings.LastIndexAny(target, "/:")+1:])
 	if r.Service == "sns" {
 		name += ".*"
 	}

@@ -35,19 +35,16 @@ type Options struct {
 // Harness is a backend with its own server, for one test. Its methods are for the test's goroutine; handlers may call
 // those that only inspect.
 type Harness struct {
-	t        testing.TB
-	watched  driver.Backend // its receivers and senders write the journal
-	service  service
-	journal  *journal
-	bubble   bool // time is virtual
-	patience time.Duration
-	begun    time.Time // by the server's clock
+	*view
+	*waiter
+	*clock
+	*faults
+	watched driver.Backend // its receivers and senders write the journal
 
 	mu        sync.Mutex
 	producers []*godwit.Producer
 	consumers []*godwit.Consumer
 	running   []*Running
-	faults    []*Fault
 }
 
 // New returns a harness that ends with the test: then consumers are stopped and producers closed, and their errors fail
@@ -75,16 +72,17 @@ func New(t testing.TB, o *Options) *Harness {
 
 func newHarness(t testing.TB, patience time.Duration) *Harness {
 	t.Helper()
-	h := &Harness{t: t, bubble: inBubble(), patience: patience}
+	v := &view{t: t}
+	w := &waiter{view: v, bubble: inBubble(), patience: patience}
 	switch {
-	case h.patience < 0:
-		t.Fatalf("godwittest: Options.Patience is %v: it must not be negative", h.patience)
-	case h.patience == 0 && h.bubble:
-		h.patience = virtualPatience
-	case h.patience == 0:
-		h.patience = realPatience
+	case patience < 0:
+		t.Fatalf("godwittest: Options.Patience is %v: it must not be negative", patience)
+	case patience == 0 && w.bubble:
+		w.patience = virtualPatience
+	case patience == 0:
+		w.patience = realPatience
 	}
-	return h
+	return &Harness{view: v, waiter: w, clock: &clock{w}, faults: &faults{view: v}}
 }
 
 // begin starts the journal, until the test ends.
@@ -120,23 +118,6 @@ func inBubble() (yes bool) {
 
 // Backend is for producers and consumers that the application creates. The harness sees what they do.
 func (h *Harness) Backend() driver.Backend { return h.watched }
-
-// Server returns the embedded AWS, for inspection, and for faults that the harness does not have. A harness of
-// [NewKafka] has a [Harness.Broker] instead.
-func (h *Harness) Server() *localaws.Server { return h.aws("to look into its Server").server }
-
-// aws returns the embedded AWS, for methods that work only on it.
-func (h *Harness) aws(what string) *aws {
-	h.t.Helper()
-	s, ok := h.service.(*aws)
-	if !ok {
-		h.t.Fatalf("%s: this harness is on Kafka, which has no such thing: use Harness.Broker", what)
-	}
-	return s
-}
-
-// Now returns the server's time. In a bubble it is time.Now.
-func (h *Harness) Now() time.Time { return h.service.now() }
 
 // Producer creates a producer that is closed when the test ends.
 func (h *Harness) Producer(channel string, o *godwit.ProducerOptions) *godwit.Producer {
@@ -193,7 +174,7 @@ func (h *Harness) Consumer(channel string, o *godwit.ConsumerOptions) *godwit.Co
 // end ends the test. Everything is stopped at the same time, as when a process stops, whether or not the test failed.
 func (h *Harness) end() {
 	h.t.Helper()
-	for _, f := range h.faults {
+	for _, f := range h.all {
 		f.Lift()
 	}
 	for _, r := range h.running {
@@ -212,7 +193,7 @@ func (h *Harness) end() {
 	h.closed("producer", len(h.producers), func(i int) (string, error) {
 		return h.producers[i].Channel(), h.producers[i].Close(ctx)
 	})
-	for _, left := range h.journal.open() {
+	for _, left := range h.journal.gate.open() {
 		h.t.Errorf("%s was left open: close what the application creates (Producer.Close), or messages that are queued "+
 			"is lost when its process ends", left)
 	}
@@ -225,7 +206,7 @@ func (h *Harness) end() {
 		}
 		return
 	}
-	for _, f := range h.faults {
+	for _, f := range h.all {
 		if !f.happened() {
 			h.t.Errorf("%s: the fault never happened, so this test has not tested it", f)
 		}

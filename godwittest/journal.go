@@ -1,7 +1,6 @@
 package godwittest
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -14,16 +13,14 @@ import (
 
 // journal records what consumers do. The seam records deliveries and verdicts, hooks record attempts with their errors.
 type journal struct {
-	now func() time.Time
+	now  func() time.Time
+	gate *gate
 
-	mu      sync.Mutex
-	changed chan struct{} // closed at the next change
-	log     map[string]*channelLog
-	senders map[string]int // number of open senders, by channel
-	held    map[driver.Handle]*hold
-	starts  map[*godwit.Delivery]start
-	order   int  // number of the latest attempt
-	moving  bool // the server's clock moves, so no Receive may begin
+	mu     sync.Mutex
+	log    map[string]*channelLog
+	held   map[driver.Handle]*hold
+	starts map[*godwit.Delivery]start
+	order  int // number of the latest attempt
 }
 
 // channelLog is the journal of one channel.
@@ -32,9 +29,6 @@ type channelLog struct {
 	byID     map[string]*Message
 	handled  int
 	dead     []DeadLetter // messages that consumers rejected
-
-	receivers int // number of open ones
-	polls     int // number of their running Receive calls
 }
 
 // hold is a delivery that a consumer holds, or whose verdict the service has not accepted yet.
@@ -62,22 +56,9 @@ type start struct {
 
 func newJournal(now func() time.Time) *journal {
 	return &journal{
-		now: now, changed: make(chan struct{}), log: map[string]*channelLog{}, senders: map[string]int{},
+		now: now, gate: newGate(), log: map[string]*channelLog{},
 		held: map[driver.Handle]*hold{}, starts: map[*godwit.Delivery]start{},
 	}
-}
-
-// change wakes the goroutines that wait for a change. The caller holds the lock.
-func (j *journal) change() {
-	close(j.changed)
-	j.changed = make(chan struct{})
-}
-
-// next returns a channel that is closed at the next change.
-func (j *journal) next() <-chan struct{} {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.changed
 }
 
 // channel returns the journal of a channel. The caller holds the lock.
@@ -90,59 +71,11 @@ func (j *journal) channel(name string) *channelLog {
 	return c
 }
 
-// opened counts a receiver of a channel; closed removes it.
-func (j *journal) opened(r *receiver) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.channel(r.channel).receivers++
-	j.change()
-}
-
-// sends changes the number of open senders of a channel.
-func (j *journal) sends(channel string, more int) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.senders[channel] += more
-}
-
-// open lists the channels with senders that were left open.
-func (j *journal) open() (lines []string) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	for channel, n := range j.senders {
-		if n > 0 {
-			lines = append(lines, fmt.Sprintf("%s of %s", count(n, "producer"), channel))
-		}
-	}
-	slices.Sort(lines)
-	return lines
-}
-
-// enter lets a Receive begin when the server's clock does not move. It returns false if ctx ends first.
-func (j *journal) enter(ctx context.Context, channel string) bool {
-	for {
-		j.mu.Lock()
-		if !j.moving {
-			j.channel(channel).polls++
-			j.mu.Unlock()
-			return true
-		}
-		changed := j.changed
-		j.mu.Unlock()
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return false
-		}
-	}
-}
-
-// received ends what enter began.
+// received records deliveries.
 func (j *journal) received(r *receiver, ds []driver.Delivery) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	c := j.channel(r.channel)
-	c.polls--
 	for i := range ds {
 		d := &ds[i]
 		m := c.byID[d.ID]
@@ -161,9 +94,6 @@ func (j *journal) received(r *receiver, ds []driver.Delivery) {
 		m.untold++
 		j.held[d.Handle] = &hold{m: m, by: r, since: j.now()}
 	}
-	if len(ds) > 0 {
-		j.change()
-	}
 }
 
 // verdicts records the settlements of deliveries. A settlement may be repeated if the service has not accepted it.
@@ -176,7 +106,7 @@ func (j *journal) verdicts(batch []driver.Settlement) {
 			j.verdict(h.m, &batch[i])
 		}
 	}
-	j.change()
+	j.gate.change()
 }
 
 func (j *journal) verdict(m *Message, s *driver.Settlement) {
@@ -268,7 +198,7 @@ func (j *journal) holding(handle driver.Handle, starts int) {
 			a.Outcome = released
 		}
 	}
-	j.change()
+	j.gate.change()
 }
 
 // accepted removes deliveries whose verdicts the service has accepted, or that were lost.
@@ -281,21 +211,21 @@ func (j *journal) accepted(hs []driver.Handle) {
 			delete(j.held, handle)
 		}
 	}
-	j.change()
+	j.gate.change()
 }
 
 // closed removes a receiver and what it held; its messages are delivered again.
 func (j *journal) closed(r *receiver) {
+	j.gate.add(j.gate.receivers, r.channel, -1)
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.channel(r.channel).receivers--
 	for handle, h := range j.held {
 		if h.by == r {
 			h.tell()
 			delete(j.held, handle)
 		}
 	}
-	j.change()
+	j.gate.change()
 }
 
 // hook calls the journal before a consumer's own hooks.
@@ -346,7 +276,7 @@ func (j *journal) expired(d *godwit.Delivery) {
 	default:
 		j.attempt(m, d.Attempt).Outcome = expired
 	}
-	j.change()
+	j.gate.change()
 }
 
 func (j *journal) started(d *godwit.Delivery) {
@@ -361,7 +291,7 @@ func (j *journal) started(d *godwit.Delivery) {
 	}
 	j.attempt(m, d.Attempt)
 	j.starts[d] = start{m, len(m.Attempts) - 1}
-	j.change()
+	j.gate.change()
 }
 
 func (j *journal) ended(d *godwit.Delivery, v godwit.Verdict, err error, took time.Duration) {
@@ -386,7 +316,7 @@ func (j *journal) ended(d *godwit.Delivery, v godwit.Verdict, err error, took ti
 	case godwit.ActionStop:
 		a.Outcome = stopped
 	}
-	j.change()
+	j.gate.change()
 }
 
 // messages returns copies of all messages that were received from a channel.
@@ -421,13 +351,6 @@ func (j *journal) channels() []string {
 	return names
 }
 
-// watched returns the channels whose receivers were opened.
-func (j *journal) watched() []string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return slices.Collect(maps.Keys(j.log))
-}
-
 // handling lists the messages in running handlers.
 func (j *journal) handling() []string {
 	j.mu.Lock()
@@ -438,6 +361,36 @@ func (j *journal) handling() []string {
 		lines = append(lines,
 			fmt.Sprintf("  %s: %s at attempt %d, for %v now", s.m.Channel, short(s.m.Body), a.Number,
 				j.now().Sub(a.At)))
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+// holds lists the held deliveries. It calls inFlight without the lock.
+func (j *journal) holds(inFlight func(channel, id string) bool) []string {
+	j.mu.Lock()
+	type one struct{ channel, id, line string }
+	var all []one
+	for _, h := range j.held {
+		why := "waits in its consumer"
+		switch {
+		case h.m.runs():
+			why = "a handler has it"
+		case h.told:
+			why = "the service has not accepted its verdict"
+		case h.retry:
+			why = "its consumer holds it for a retry"
+		}
+		line := fmt.Sprintf("  %s: %s, received %v ago: %s", h.m.Channel, short(h.m.Body),
+			j.now().Sub(h.since).Round(time.Millisecond), why)
+		all = append(all, one{h.m.Channel, h.m.ID, line})
+	}
+	j.mu.Unlock()
+	var lines []string
+	for _, o := range all {
+		if inFlight(o.channel, o.id) {
+			lines = append(lines, o.line)
+		}
 	}
 	slices.Sort(lines)
 	return lines

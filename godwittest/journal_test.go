@@ -14,13 +14,13 @@ import (
 func TestJournal(t *testing.T) {
 	j := newJournal(time.Now)
 	r := &receiver{channel: "orders", journal: j}
-	j.opened(r)
+	j.gate.add(j.gate.receivers, r.channel, 1)
 	receive := func(seq uint64, ids ...string) {
 		var ds []driver.Delivery
 		for i, id := range ids {
 			ds = append(ds, driver.Delivery{ID: id, OrderKey: "ada", Handle: driver.Handle{Seq: seq + uint64(i)}})
 		}
-		if !j.enter(t.Context(), "orders") {
+		if !j.gate.enter(t.Context(), "orders") {
 			t.Fatal("enter returned false")
 		}
 		j.received(r, ds)

@@ -47,11 +47,11 @@ func NewKafka(t testing.TB, o *KafkaOptions) *Harness {
 }
 
 // Broker returns the embedded broker of a harness of [NewKafka], for inspection, for faults, and for Kill.
-func (h *Harness) Broker() *kafkalocal.Server {
-	h.t.Helper()
-	s, ok := h.service.(*kafka)
+func (v *view) Broker() *kafkalocal.Server {
+	v.t.Helper()
+	s, ok := v.service.(*kafka)
 	if !ok {
-		h.t.Fatalf("this harness is on AWS and has no broker: use Harness.Server")
+		v.t.Fatalf("this harness is on AWS and has no broker: use Harness.Server")
 	}
 	return s.backend.Server()
 }
@@ -122,7 +122,7 @@ func (s *kafka) dead(channel string) []DeadLetter { return s.journal.rejected(ch
 
 func (s *kafka) lies(string, func(id string) bool) bool { return false }
 
-func (s *kafka) channels() []string { return s.journal.watched() }
+func (s *kafka) channels() []string { return s.journal.gate.received() }
 
 func (s *kafka) made(channel string) (made, ordered bool) {
 	_, made = s.depth(channel)

@@ -3,6 +3,7 @@ package godwittest
 import (
 	"slices"
 	"strings"
+	"testing"
 	"time"
 
 	"github.com/godwitmq/godwit/internal/envelope"
@@ -38,17 +39,42 @@ type DeadLetter struct {
 	ID       string // of the original message
 }
 
+// view is the state of a test: its server, and what its consumers have done.
+type view struct {
+	t       testing.TB
+	service service
+	journal *journal
+	begun   time.Time // by the server's clock
+}
+
+// Server returns the embedded AWS, for inspection, and for faults that the harness does not have. A harness of
+// [NewKafka] has a [Harness.Broker] instead.
+func (v *view) Server() *localaws.Server { return v.aws("to look into its Server").server }
+
+// aws returns the embedded AWS, for methods that work only on it.
+func (v *view) aws(what string) *aws {
+	v.t.Helper()
+	s, ok := v.service.(*aws)
+	if !ok {
+		v.t.Fatalf("%s: this harness is on Kafka, which has no such thing: use Harness.Broker", what)
+	}
+	return s
+}
+
+// Now returns the server's time. In a bubble it is time.Now.
+func (v *view) Now() time.Time { return v.service.now() }
+
 // Messages returns the messages that were received from a channel, in the order in which they were received first.
-func (h *Harness) Messages(channel string) []Message { return h.journal.messages(channel) }
+func (v *view) Messages(channel string) []Message { return v.journal.messages(channel) }
 
 // Left returns the messages in a channel, in order of arrival. A channel without a queue has none. On Kafka they are
 // the records that its group has not committed yet; of records that no consumer of the harness has received, only the
 // number is known.
-func (h *Harness) Left(channel string) []Left { return h.service.left(channel) }
+func (v *view) Left(channel string) []Left { return v.service.left(channel) }
 
 // DeadLetters returns the dead letters of a channel that were not handled yet, in order of arrival. On Kafka they are
 // those that consumers of the harness have rejected.
-func (h *Harness) DeadLetters(channel string) []DeadLetter { return h.service.dead(channel) }
+func (v *view) DeadLetters(channel string) []DeadLetter { return v.service.dead(channel) }
 
 // service is the server of a harness, inspected without receiving.
 type service interface {
@@ -114,8 +140,8 @@ func (s *aws) dead(channel string) []DeadLetter {
 }
 
 // channels returns all channels that exist or existed, sorted by name, including dead letters.
-func (h *Harness) channels() []string {
-	names := append(h.journal.channels(), h.service.channels()...)
+func (v *view) channels() []string {
+	names := append(v.journal.channels(), v.service.channels()...)
 	slices.Sort(names)
 	return slices.Compact(names)
 }

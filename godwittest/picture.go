@@ -14,29 +14,29 @@ const (
 
 // picture describes the state for failures: what happened to each message, and which messages are in the channels.
 // Without arguments it describes all channels.
-func (h *Harness) picture(channels ...string) string {
+func (v *view) picture(channels ...string) string {
 	if len(channels) == 0 {
-		channels = h.channels()
+		channels = v.channels()
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "state at %s:\n", h.after(h.Now()))
+	fmt.Fprintf(&b, "state at %s:\n", v.after(v.Now()))
 	for _, channel := range channels {
-		h.draw(&b, channel)
+		v.draw(&b, channel)
 		if !strings.HasSuffix(channel, deadSuffix) {
-			h.drawDead(&b, channel)
+			v.drawDead(&b, channel)
 		}
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-func (h *Harness) draw(b *strings.Builder, channel string) {
-	ms, left := h.Messages(channel), h.Left(channel)
+func (v *view) draw(b *strings.Builder, channel string) {
+	ms, left := v.Messages(channel), v.Left(channel)
 	lying := map[string]Left{}
 	for _, l := range left {
 		lying[l.ID] = l
 	}
 	fmt.Fprintf(b, "  %s: %d received, %d left", channel, len(ms), len(left))
-	if made, _ := h.service.made(channel); !made {
+	if made, _ := v.service.made(channel); !made {
 		b.WriteString(" (there is no channel of this name)")
 	}
 	b.WriteString("\n")
@@ -47,8 +47,8 @@ func (h *Harness) draw(b *strings.Builder, channel string) {
 		}
 		m := &ms[i]
 		l, lies := lying[m.ID]
-		fmt.Fprintf(b, "    %s%s: %s\n", short(m.Body), key(m.OrderKey), h.state(m, l, lies))
-		h.drawAttempts(b, m.Attempts)
+		fmt.Fprintf(b, "    %s%s: %s\n", short(m.Body), key(m.OrderKey), v.state(m, l, lies))
+		v.drawAttempts(b, m.Attempts)
 	}
 	for _, m := range ms {
 		delete(lying, m.ID)
@@ -62,11 +62,11 @@ func (h *Harness) draw(b *strings.Builder, channel string) {
 			fmt.Fprintf(b, "    … and %d more that were never received\n", len(lying)-shown+1)
 			break
 		}
-		fmt.Fprintf(b, "    %s%s: never received here, %s\n", short(l.Body), key(l.OrderKey), h.place(l))
+		fmt.Fprintf(b, "    %s%s: never received here, %s\n", short(l.Body), key(l.OrderKey), v.place(l))
 	}
 }
 
-func (h *Harness) drawAttempts(b *strings.Builder, as []Attempt) {
+func (v *view) drawAttempts(b *strings.Builder, as []Attempt) {
 	for i := range as {
 		if left := len(as) - i; i >= shownAttempts/2 && left > shownAttempts/2 {
 			if i == shownAttempts/2 {
@@ -75,7 +75,7 @@ func (h *Harness) drawAttempts(b *strings.Builder, as []Attempt) {
 			continue
 		}
 		a := &as[i]
-		fmt.Fprintf(b, "      attempt %d at %s", a.Number, h.after(a.At))
+		fmt.Fprintf(b, "      attempt %d at %s", a.Number, v.after(a.At))
 		switch {
 		case a.Outcome == "":
 			b.WriteString(": its handler runs\n")
@@ -87,8 +87,8 @@ func (h *Harness) drawAttempts(b *strings.Builder, as []Attempt) {
 	}
 }
 
-func (h *Harness) drawDead(b *strings.Builder, channel string) {
-	for i, d := range h.DeadLetters(channel) {
+func (v *view) drawDead(b *strings.Builder, channel string) {
+	for i, d := range v.DeadLetters(channel) {
 		if i == shownMessages {
 			b.WriteString("    … and more\n")
 			return
@@ -98,7 +98,7 @@ func (h *Harness) drawDead(b *strings.Builder, channel string) {
 }
 
 // state describes what happened to a message.
-func (h *Harness) state(m *Message, l Left, lies bool) string {
+func (v *view) state(m *Message, l Left, lies bool) string {
 	var words []string
 	if m.Handled {
 		words = append(words, handled)
@@ -107,7 +107,7 @@ func (h *Harness) state(m *Message, l Left, lies bool) string {
 		words = append(words, fmt.Sprintf("received %d times", m.Received))
 	}
 	if lies {
-		words = append(words, h.place(l))
+		words = append(words, v.place(l))
 	}
 	if n := len(m.Attempts); !m.Handled && !lies && n > 0 {
 		words = append(words, m.Attempts[n-1].Outcome)
@@ -119,16 +119,16 @@ func (h *Harness) state(m *Message, l Left, lies bool) string {
 }
 
 // place describes where a message is.
-func (h *Harness) place(l Left) string {
+func (v *view) place(l Left) string {
 	if l.Until.IsZero() {
 		return "waiting"
 	}
-	return fmt.Sprintf("%s until %s", l.State, h.after(l.Until))
+	return fmt.Sprintf("%s until %s", l.State, v.after(l.Until))
 }
 
 // after returns a time as the duration since the harness began.
-func (h *Harness) after(at time.Time) string {
-	return "+" + at.Sub(h.begun).Round(time.Millisecond).String()
+func (v *view) after(at time.Time) string {
+	return "+" + at.Sub(v.begun).Round(time.Millisecond).String()
 }
 
 // line describes a dead letter.

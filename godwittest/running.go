@@ -48,12 +48,13 @@ func (h *Harness) start(what string, receivers int, run func(context.Context) (g
 	h.mu.Lock()
 	h.running = append(h.running, r)
 	h.mu.Unlock()
-	receivers += h.journal.receivers()
+	gate := h.journal.gate
+	receivers += gate.total(gate.receivers)
 	go func() {
 		defer close(r.done)
 		r.report, r.err = run(ctx)
 	}()
-	h.await(h.grace(), func() bool { return r.ended() || h.journal.receivers() >= receivers })
+	h.await(h.grace(), func() bool { return r.ended() || gate.total(gate.receivers) >= receivers })
 	return r
 }
 

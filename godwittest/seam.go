@@ -35,7 +35,7 @@ func (j *journal) sender(ctx context.Context, b driver.Backend, to driver.Channe
 		return nil, err
 	}
 	s := &sender{Sender: inner, channel: to.String(), journal: j}
-	j.sends(s.channel, 1)
+	j.gate.add(j.gate.senders, s.channel, 1)
 	if poster, posts := inner.(driver.Poster); posts {
 		return struct {
 			*sender
@@ -62,7 +62,7 @@ func (s *sender) Forward(ctx context.Context, f *driver.Forward) (driver.Prepare
 }
 
 func (s *sender) Close(ctx context.Context) error {
-	s.journal.sends(s.channel, -1)
+	s.journal.gate.add(s.journal.gate.senders, s.channel, -1)
 	return s.Sender.Close(ctx)
 }
 
@@ -81,7 +81,8 @@ func (j *journal) receiver(ctx context.Context, b driver.Backend, from driver.Ch
 	r.raw, _ = inner.(driver.RawReader)
 	r.native, _ = inner.(driver.Native)
 	r.commits, _ = inner.(driver.Committer)
-	j.opened(r)
+	j.gate.add(j.gate.receivers, r.channel, 1)
+	j.gate.change()
 	extender, extends := inner.(driver.Extender)
 	finisher, finishes := inner.(driver.Finisher)
 	switch {
@@ -133,12 +134,17 @@ func (r *receiver) Stalls(now time.Time) (times int64, complaints []string) {
 }
 
 func (r *receiver) Receive(ctx context.Context, ask driver.Ask, into []driver.Delivery) ([]driver.Delivery, error) {
-	if !r.journal.enter(ctx, r.channel) {
+	gate := r.journal.gate
+	if !gate.enter(ctx, r.channel) {
 		return into, nil
 	}
 	before := len(into)
 	into, err := r.Receiver.Receive(ctx, ask, into)
 	r.journal.received(r, into[before:])
+	gate.add(gate.polls, r.channel, -1) // it is held now, so no check between the two misses it
+	if len(into) > before {
+		gate.change()
+	}
 	return into, err
 }
 
