@@ -47,7 +47,7 @@ type committer struct {
 func newCommitter(sub *subscription, l *records.Ledger) *committer {
 	c := &committer{sub: sub, ledger: l, turn: make(chan struct{}, 1)}
 	if sub.transforms {
-		c.tx = transact.New(sub.transactions(l))
+		c.tx = &transact.Transactor{Config: sub.transactions(l)}
 	}
 	return c
 }
@@ -228,13 +228,6 @@ func (c *committer) note(err error) {
 	c.failure = err
 	c.mu.Unlock()
 	c.ledger.Wakeup.Wake()
-}
-
-// close ends what transactions need. The caller has made the last commit.
-func (c *committer) close(ctx context.Context) {
-	if c.tx != nil {
-		c.tx.Close(ctx)
-	}
 }
 
 // failed returns the kept error, once.

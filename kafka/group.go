@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -38,10 +39,6 @@ type group struct {
 	stale  error   // why the member must be replaced; nil: no reason
 }
 
-func newGroup(sub *subscription, l *records.Ledger, c *committer) *group {
-	return &group{sub: sub, ledger: l, committer: c, ended: make(chan struct{})}
-}
-
 // begin starts the goroutines that run until close: commits, the check of the topics, and the rereader.
 func (g *group) begin() {
 	ctx, stop := context.WithCancel(context.Background())
@@ -60,7 +57,10 @@ func (g *group) current() *member {
 
 // join adds a new member to the group.
 func (g *group) join(ctx context.Context) error {
-	m, s := newMember(g), g.sub
+	s := g.sub
+	m := &member{g: g, Member: &records.Member{
+		Group: s.group, Instance: s.instance(), Topics: map[string]kadm.TopicID{},
+	}}
 	names := []string{s.topic}
 	for name := range s.tiers {
 		names = append(names, name)
@@ -75,7 +75,11 @@ func (g *group) join(ctx context.Context) error {
 			m.partitions, m.share = t.Partitions, fetchShare(t.Partitions)
 		}
 	}
-	for _, name := range append(names, s.copies()...) {
+	copies := names // the topics to which records of the channel are copied
+	if q, ok := s.dead.(*deadTopic); ok {
+		copies = append(copies, s.b.channels.DeadLetters(q.ch))
+	}
+	for _, name := range copies {
 		if err := s.b.cluster.LearnLimit(ctx, name); err != nil {
 			return err
 		}
@@ -245,7 +249,9 @@ func (g *group) close(ctx context.Context) error {
 	g.wg.Wait() // for a commit in flight
 	m := g.current()
 	err := g.committer.commitLast(ctx, m, g.ledger.Epochs.Of(m.Member))
-	g.committer.close(ctx)
+	if g.committer.tx != nil {
+		g.committer.tx.Close(ctx)
+	}
 	close(g.ended)
 	if n := g.ledger.Epochs.Uncommitted(m.Member); n > 0 {
 		if err == nil {

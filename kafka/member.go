@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -33,12 +32,6 @@ type member struct {
 	// partitions is the number of the channel topic's partitions when its tiers were last compared with it. Only join
 	// and watch use it.
 	partitions int
-}
-
-func newMember(g *group) *member {
-	return &member{g: g, Member: &records.Member{
-		Group: g.sub.group, Instance: g.sub.instance(), Topics: map[string]kadm.TopicID{},
-	}}
 }
 
 // options are the client's options. Both start options are set on purpose: a new group begins at the start of the log,

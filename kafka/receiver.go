@@ -35,7 +35,7 @@ func newReceiver(
 	r.sub = subscribe(b, from, o, why, func() string { return r.group.log() })
 	r.ledger = records.New(r.sub.rules())
 	r.committer = newCommitter(r.sub, r.ledger)
-	r.group = newGroup(r.sub, r.ledger, r.committer)
+	r.group = &group{sub: r.sub, ledger: r.ledger, committer: r.committer, ended: make(chan struct{})}
 	if err := r.sub.start(ctx); err != nil {
 		return nil, err
 	}
@@ -142,7 +142,14 @@ func (r *receiver) carryOut(ctx context.Context, in *records.Round, into []drive
 	if len(in.Moved) == 0 {
 		return into, nil
 	}
-	return into, r.shift(ctx, in.Moved)
+	errs := map[int]error{} // of messages that are not due, and are published to a tier
+	r.retry(ctx, r.ledger.Shift(in.Moved), errs)
+	for _, err := range errs {
+		if !errors.Is(err, records.ErrInTransaction) {
+			return into, fmt.Errorf("move a record of %s that is not due to its tier: %w", r.sub.from, err)
+		}
+	}
+	return into, nil
 }
 
 // Started notes the number of attempts of a record whose retry the core holds, so that a crash does not reset it.

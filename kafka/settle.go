@@ -2,8 +2,6 @@ package kafka
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/godwitmq/godwit/driver"
@@ -55,18 +53,6 @@ func (r *receiver) reject(ctx context.Context, batch []records.Copy, errs map[in
 		answers = r.ledger.Results.Put(ctx, batch, letters.letters(rejected))
 	}
 	r.ledger.Published(batch, answers, r.sub.dead.Durable(), errs)
-}
-
-// shift publishes messages that are not due to a tier, and finishes them here.
-func (r *receiver) shift(ctx context.Context, ms []*records.Message) error {
-	errs := map[int]error{}
-	r.retry(ctx, r.ledger.Shift(ms), errs)
-	for _, err := range errs {
-		if !errors.Is(err, records.ErrInTransaction) {
-			return fmt.Errorf("move a record of %s that is not due to its tier: %w", r.sub.from, err)
-		}
-	}
-	return nil
 }
 
 // laterOf are copies for a RetryQueue.

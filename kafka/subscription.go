@@ -107,27 +107,17 @@ func (s *subscription) rules() records.Rules {
 // inOrder reports whether records without a key are in order among each other.
 func (s *subscription) inOrder() bool { return s.from.Ordered && s.set.NullKeys != NullKeysSpread }
 
-// copies are the topics, apart from the tiers, to which records of this channel are copied.
-func (s *subscription) copies() []string {
-	if q, ok := s.dead.(*deadTopic); ok {
-		return []string{s.b.channels.DeadLetters(q.ch)}
-	}
-	return nil
-}
-
 // longestWait is the longest retry. If it is longer than the longest tier, the record waits in several tiers.
 const longestWait = 365 * 24 * time.Hour
 
 // sessionTimeout is how long a member may be silent if the options do not say it, also by the defaults of a broker.
 const sessionTimeout = 45 * time.Second
 
-// handover is how long the partitions of a dead member stay its own.
-func (s *subscription) handover() time.Duration { return cmp.Or(s.b.o.SessionTimeout, sessionTimeout) }
-
 // limits says how retries wait, and that received records stay with this receiver while the handler works.
 func (s *subscription) limits() driver.ReceiveLimits {
 	lim := driver.ReceiveLimits{
-		Batch: min(receiveMost, s.places()), Window: s.places(), Polls: 1, Keeps: true, Handover: s.handover(),
+		Batch: min(receiveMost, s.places()), Window: s.places(), Polls: 1, Keeps: true,
+		Handover: cmp.Or(s.b.o.SessionTimeout, sessionTimeout),
 	}
 	if s.retry == nil {
 		lim.HoldMax = s.set.MaxBlock

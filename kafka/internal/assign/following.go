@@ -65,7 +65,7 @@ func (f *followingBalancer) Balance(b *kgo.ConsumerBalancer, topics map[string]i
 	byMember := plan.AsMemberIDMap()
 	b.EachMember(func(member *kmsg.JoinGroupResponseMember, meta *kmsg.ConsumerMemberMetadata) {
 		for topic, of := range home {
-			if !interested(meta, topic) {
+			if !slices.Contains(meta.Topics, topic) {
 				continue
 			}
 			for _, n := range byMember[member.MemberID][of] {
@@ -76,8 +76,4 @@ func (f *followingBalancer) Balance(b *kgo.ConsumerBalancer, topics map[string]i
 		}
 	})
 	return plan
-}
-
-func interested(meta *kmsg.ConsumerMemberMetadata, topic string) bool {
-	return slices.Contains(meta.Topics, topic)
 }

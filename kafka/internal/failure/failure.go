@@ -53,7 +53,13 @@ func ClassOf(err error) driver.Class {
 	}
 	var unknown x509.UnknownAuthorityError
 	var host x509.HostnameError
-	if errors.As(err, &unknown) || errors.As(err, &host) || refusesTLS(err) {
+	if errors.As(err, &unknown) || errors.As(err, &host) {
+		return driver.Denied
+	}
+	// A broker refuses the client's certificate, or how it encrypts. crypto/tls exports no type for that.
+	var remote *net.OpError
+	if errors.As(err, &remote) && remote.Op == "remote error" &&
+		slices.ContainsFunc(refusals, func(text string) bool { return strings.Contains(remote.Error(), text) }) {
 		return driver.Denied
 	}
 	// There was no answer, or an unreadable one: the connection failed, a record timed out, or the caller's context
@@ -61,17 +67,8 @@ func ClassOf(err error) driver.Class {
 	return driver.Transient
 }
 
-// refusesTLS reports whether a broker has refused the client's certificate, or how it encrypts. crypto/tls exports no
-// type for that.
-func refusesTLS(err error) bool {
-	var remote *net.OpError
-	if !errors.As(err, &remote) || remote.Op != "remote error" {
-		return false
-	}
-	text := remote.Error()
-	return strings.Contains(text, "certificate") || strings.Contains(text, "access denied") ||
-		strings.Contains(text, "handshake failure") || strings.Contains(text, "protocol version")
-}
+// refusals are parts of the alerts with which a broker refuses a TLS connection.
+var refusals = []string{"certificate", "access denied", "handshake failure", "protocol version"}
 
 // denials are the errors for missing credentials or permissions.
 var denials = []error{

@@ -194,11 +194,6 @@ func (n Names) ChannelOf(topic, group string) (ch driver.Channel, ok bool) {
 			return ch, true
 		}
 	}
-	return channelOf(topic, group)
-}
-
-// channelOf is the inverse of Topic and Group without a mapping.
-func channelOf(topic, group string) (ch driver.Channel, ok bool) {
 	space, name, spaced := strings.Cut(topic, partSeparator)
 	if !spaced {
 		name = topic

@@ -96,7 +96,16 @@ func (p *Provisioner) Ensure(ctx context.Context, s driver.ChannelSpec) error {
 		_, err := p.cluster.Find(ctx, p.channels.DeadLetters(s.Channel))
 		return err
 	}
-	own, err := p.ensureOwn(ctx, s)
+	w := p.ownTopic(s)
+	own, err := p.ensureTopic(ctx, s, w)
+	wished := p.channels.Uses(s.Channel).Wished
+	if err == nil && s.Mode == driver.Declare && !w.mapped && wished > own.Partitions {
+		w.Partitions = wished
+		own, err = p.grow(ctx, w)
+	}
+	if err == nil {
+		err = p.See(ctx, own)
+	}
 	if err != nil {
 		return err
 	}

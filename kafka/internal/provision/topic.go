@@ -22,21 +22,8 @@ const spreadPatience = 10 * time.Second
 // spreadAgain are the pauses between requests for a new topic.
 var spreadAgain = backoff.Curve{First: 20 * time.Millisecond, Max: 500 * time.Millisecond}
 
-// ensureOwn creates the topic of a channel, or compares it with the wish, and records what it is now.
-func (p *Provisioner) ensureOwn(ctx context.Context, s driver.ChannelSpec) (cluster.Topic, error) {
-	w := p.ownTopic(s)
-	t, err := p.ensureTopic(ctx, s, w)
-	if n := p.channels.Uses(s.Channel).Wished; err == nil && s.Mode == driver.Declare && !w.mapped && n > t.Partitions {
-		w.Partitions = n
-		t, err = p.grow(ctx, w)
-	}
-	if err == nil {
-		err = p.See(ctx, t)
-	}
-	return t, err
-}
-
-// ensureTopic creates a topic, or compares it with the wish.
+// ensureTopic creates a topic, or compares it with the wish. A channel's topic that existed while this process used it
+// does not get other partitions or another configuration than it had.
 func (p *Provisioner) ensureTopic(ctx context.Context, s driver.ChannelSpec, w Wish) (cluster.Topic, error) {
 	t, err := p.cluster.Find(ctx, w.Name)
 	if w.mapped {
@@ -63,7 +50,15 @@ func (p *Provisioner) ensureTopic(ctx context.Context, s driver.ChannelSpec, w W
 	case s.Mode == driver.Verify:
 		return t, fmt.Errorf("channel %s: %w: provision the channel, or create the topic", s.Channel, err)
 	}
-	return p.createMissing(ctx, s, w)
+	former, known := p.former(w.Name)
+	switch {
+	case !known || !s.Again:
+		return p.Create(ctx, w, p.replication)
+	case !p.recreates:
+		return cluster.Topic{}, former.awaited(w.Name)
+	}
+	w.Partitions, w.Config = former.partitions, former.config
+	return p.Create(ctx, w, former.replicas)
 }
 
 // absent returns the error for a mapped topic that could not be looked up, or does not exist. If it existed while this
@@ -77,20 +72,6 @@ func (p *Provisioner) absent(s driver.ChannelSpec, w Wish, err error) error {
 	}
 	return fmt.Errorf("channel %s is mapped to topic %s by kafka.Options.Names: %w: correct the entry, or create the topic",
 		s.Channel, w.Name, err)
-}
-
-// createMissing creates a topic that does not exist. A channel's topic that existed while this process used it does not
-// get other partitions or another configuration than it had.
-func (p *Provisioner) createMissing(ctx context.Context, s driver.ChannelSpec, w Wish) (cluster.Topic, error) {
-	former, known := p.former(w.Name)
-	switch {
-	case !known || !s.Again:
-		return p.Create(ctx, w, p.replication)
-	case !p.recreates:
-		return cluster.Topic{}, former.awaited(w.Name)
-	}
-	w.Partitions, w.Config = former.partitions, former.config
-	return p.Create(ctx, w, former.replicas)
 }
 
 // Create creates a topic and waits until the brokers know it. 0 replicas: as many as the brokers' default.

@@ -91,21 +91,17 @@ func (ls *lanes) survey(open *messageList, room laneRoom, now time.Time) {
 		for m := open.first; m != nil; m = m.next {
 			ls.join(m, ls.of(m.Record.Key))
 		}
-	case !strained && ls.byHash != nil && !ls.anyAside():
+	case !strained && ls.byHash != nil:
+		for _, ln := range ls.byHash {
+			if ln.aside {
+				return
+			}
+		}
 		ls.byHash = nil
 		for m := open.first; m != nil; m = m.next {
 			m.lane = nil
 		}
 	}
-}
-
-func (ls *lanes) anyAside() bool {
-	for _, ln := range ls.byHash {
-		if ln.aside {
-			return true
-		}
-	}
-	return false
 }
 
 // of is the lane of a key; nil: the partition is not strained, or messages without a key have no order.

@@ -37,8 +37,6 @@ type Ledger struct {
 // Signal wakes one goroutine. set may be called while the ledger's lock is held.
 type Signal chan struct{}
 
-func newSignal() Signal { return make(Signal, 1) }
-
 func (s Signal) set() {
 	select {
 	case s <- struct{}{}:
@@ -48,7 +46,7 @@ func (s Signal) set() {
 
 // New returns a ledger without epochs.
 func New(r Rules) *Ledger {
-	l := &Ledger{Rules: r, Enough: newSignal()}
+	l := &Ledger{Rules: r, Enough: make(Signal, 1)}
 	l.Epochs = Epochs{
 		l: l, open: map[wire.Partition]*Epoch{}, past: map[wire.Partition]pastEpoch{},
 		places: intake.New[*Epoch](r.Places),
@@ -56,7 +54,7 @@ func New(r Rules) *Ledger {
 	l.lots = lots{rules: &l.Rules}
 	l.lots.Away = r.Moves
 	l.Results = newResults(l)
-	l.Rereads = Rereads{l: l, Soon: newSignal()}
+	l.Rereads = Rereads{l: l, Soon: make(Signal, 1)}
 	return l
 }
 

@@ -29,7 +29,7 @@ func (s *session) digestRecords(a *answer) (runs []*run) {
 		}
 		u, gaps := s.lockAll(g, records, a.asked.Add(a.lock), missing)
 		if n := len(records); n > 0 && g.acquired[len(g.acquired)-1].LastOffset >= records[n-1].Offset {
-			s.decode.forget(g.n)
+			delete(s.decode.last, g.n)
 		}
 		freed, current := s.enter(u, g, gaps, a.resets)
 		s.r.freed(freed)

@@ -63,6 +63,3 @@ func (d *decoder) read(partition int32, raw []byte) ([]*kgo.Record, error) {
 		nil)
 	return fp.Records, fp.Err
 }
-
-// forget drops what is remembered of a partition, because all of it was delivered.
-func (d *decoder) forget(partition int32) { delete(d.last, partition) }

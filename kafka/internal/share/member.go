@@ -174,9 +174,6 @@ func (m *member) find(ctx context.Context) (int32, error) {
 	return -1, kerr.CoordinatorNotAvailable
 }
 
-// lookAgain has the leaders looked up. Any goroutine may call it.
-func (m *member) lookAgain() { wake(m.look) }
-
 // lead looks up the leaders of the assigned partitions, and assigns them to the sessions. It returns whether all of
 // them are known.
 func (m *member) lead() bool {

@@ -99,7 +99,7 @@ func (s *session) failed(err error) {
 		return
 	}
 	s.fails++
-	s.r.member.lookAgain()
+	wake(s.r.member.look)
 	if err = failure.Classify(err); s.fails > 1 || !driver.ClassOf(err).Passing() {
 		s.r.queue.put(nil, fmt.Errorf("poll topic %s at broker %d: %w", s.r.c.Topic, s.broker, err))
 	}
@@ -225,7 +225,7 @@ func (s *session) trouble(a *answer) error {
 		}
 	}
 	if len(a.failed) > 0 {
-		s.r.member.lookAgain()
+		wake(s.r.member.look)
 	}
 	return worst
 }

@@ -49,9 +49,6 @@ type Config struct {
 	Channel driver.Channel
 }
 
-// New returns a transactor that has made no transaction.
-func New(t Config) *Transactor { return &Transactor{Config: t} }
-
 // Transactor publishes results and commits the completion of their messages, one transaction at a time. Its methods are
 // not called concurrently.
 type Transactor struct {
@@ -124,11 +121,13 @@ func (t *Transactor) transact(ctx context.Context, m *records.Member, begin func
 			return nil
 		}
 	}
-	t.lose()
+	left, lost := t.Ledger.Results.Lose(t.batch)
+	t.batch = left
+	answer(lost, driver.ErrLost)
 	if t.tooLarge {
 		t.take(records.Window) // what was handled in the meantime may fill the gaps between the others
 	}
-	if !t.publishes() {
+	if !slices.ContainsFunc(t.batch, func(r *records.Result) bool { return len(r.Records) > 0 }) {
 		// The completions are committed without a transaction, by the caller.
 		if t.Ledger.Results.Seal(t.batch, nil) {
 			t.end()
@@ -168,23 +167,6 @@ var (
 	// errNoMember: brokers do not compare generations for a commit of no member.
 	errNoMember = errors.New("the member is not in its group: the transaction is aborted")
 )
-
-// lose drops the results of epochs that have ended.
-func (t *Transactor) lose() {
-	left, lost := t.Ledger.Results.Lose(t.batch)
-	t.batch = left
-	answer(lost, driver.ErrLost)
-}
-
-// publishes reports whether a result has messages.
-func (t *Transactor) publishes() bool {
-	for _, r := range t.batch {
-		if len(r.Records) > 0 {
-			return true
-		}
-	}
-	return false
-}
 
 // open opens a client, if there is none, and requests an epoch for it. When it has one, the broker has ended all
 // earlier transactions of this id, and refuses their delayed requests.

@@ -41,8 +41,6 @@ type Home struct {
 	Offset int64
 }
 
-func homeAt(r *kgo.Record) Home { return Home{Partition{r.Topic, r.Partition}, r.Offset} }
-
 // String is the id of deliveries of the original.
 func (h Home) String() string { return string(AppendPosition(nil, h.Topic, h.N, h.Offset)) }
 
@@ -73,7 +71,7 @@ func HomeOrHere(r *kgo.Record) Home {
 	if h, ok := HomeOf(r); ok {
 		return h
 	}
-	return homeAt(r)
+	return Home{Partition{r.Topic, r.Partition}, r.Offset}
 }
 
 // OfTiers says whether a header is written for a record in a tier only.
