@@ -30,8 +30,7 @@ func (r *runner) workBatch(w *worker, first *Item) {
 	for _, it := range its {
 		f.move(it, evStart)
 	}
-	st.ctx = new(Context)
-	st.ctx.renew(&f.keeper.base, begun.plus(r.cfg.ProcessingTimeout))
+	st.ctx = &Context{all: &f.keeper.base, deadline: begun.plus(r.cfg.ProcessingTimeout)}
 	f.stints.start(st, its, begun, st.ctx.deadline)
 	f.unlock()
 	for _, it := range its {
@@ -148,7 +147,7 @@ func (g *gatherer) full() bool { return len(g.its) >= g.r.cfg.MaxBatch }
 // wait waits until an item may be able to start. Steps and notes that are pending are handled first.
 func (g *gatherer) wait() {
 	f := g.f
-	if f.talk.pending() || len(f.steps) > 0 || len(f.heirs) > 0 {
+	if len(f.talk.notes) > 0 || len(f.steps) > 0 || len(f.heirs) > 0 {
 		f.unlock()
 		f.lock()
 		return

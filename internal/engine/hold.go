@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"container/heap"
 	"time"
 
 	"github.com/godwitmq/godwit/driver"
@@ -25,11 +24,6 @@ func (h *holder) wants(it *Item, after time.Duration) bool {
 		return false
 	}
 	return h.toShelf(it, false) || it.laneNext.laneNearLimit()
-}
-
-// soon reports whether an item that has just been received starts before its lease has to be renewed.
-func (h *holder) soon(after time.Duration) bool {
-	return after <= max(h.f.lim.Lease/2, 2*minTenantPause)
 }
 
 // toShelf moves a lane to the shelf, from its head on, if there is room for all of it. soon means that it starts soon.
@@ -106,7 +100,8 @@ func (h *holder) forRate(it *Item, must bool) bool {
 		h.shelve(it, at)
 		return true
 	}
-	room := h.soon(at.since(now)) && h.toShelf(it, true)
+	// An item that has just been received, and starts before its lease has to be renewed, may be on the shelf.
+	room := at.since(now) <= max(f.lim.Lease/2, 2*minTenantPause) && h.toShelf(it, true)
 	if !room && !must && !it.often() && f.lim.RetryMax > 0 {
 		f.releaseAfter(it, evRelease, f.rates.later(it, now))
 	} else {
@@ -174,9 +169,6 @@ func (l *startLog) attempt(in *driver.Delivery) (attempt, failures int) {
 // retries are the items whose retry is held, the earliest first. It is a heap and not a list like the timeline of
 // leases, because the delays of retries differ a lot. Guarded by the fleet's lock.
 type retries []*Item
-
-func (r *retries) add(it *Item)    { heap.Push(r, it) }
-func (r *retries) remove(it *Item) { heap.Remove(r, it.heapAt) }
 
 // due returns the first item if it is due, or nil. It does not remove it.
 func (r retries) due(by moment) *Item {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"container/heap"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -82,11 +83,11 @@ func TestRetriesComeWhenTheyAreDue(t *testing.T) {
 	var all []*Item
 	for range 500 {
 		it := &Item{use: use{until: moment(r.IntN(1000))}}
-		held.add(it)
+		heap.Push(&held, it)
 		all = append(all, it)
 	}
 	for _, it := range all[:200] {
-		held.remove(it)
+		heap.Remove(&held, it.heapAt)
 	}
 	last, n := moment(-1), 0
 	for it := held.due(never); it != nil; it = held.due(never) {
@@ -94,7 +95,7 @@ func TestRetriesComeWhenTheyAreDue(t *testing.T) {
 			t.Fatalf("seed %d: %d after %d", seed, it.until, last)
 		}
 		last = it.until
-		held.remove(it)
+		heap.Remove(&held, it.heapAt)
 		n++
 	}
 	if n != 300 || held.first() != never {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"container/heap"
 	"fmt"
 	"math/bits"
 	"strings"
@@ -15,9 +16,9 @@ type ledger struct {
 	sources sources
 	tenants *tenants // nil: tenants have no limit
 	leases  timeline
-	retries retries // held retries, by the time when they are due
-	running int     // items with a handler or an iterator's caller
-	quiet   chan struct{}
+	retries retries       // held retries, by the time when they are due
+	running int           // items with a handler or an iterator's caller
+	quiet   chan struct{} // gets a signal when none is running any more
 	items   items
 
 	tally [holdings]int // number of items that hold something, by its bit
@@ -50,7 +51,7 @@ func (l *ledger) take(it *Item, what holding) {
 		l.tenants.wait(it)
 	}
 	if what&hasTimer != 0 {
-		l.retries.add(it)
+		heap.Push(&l.retries, it)
 	}
 	if what&hasSettle != 0 {
 		l.places.settling++
@@ -74,7 +75,7 @@ func (l *ledger) give(it *Item, what holding) {
 		l.tenants.unwait(it, (what|it.held)&hasShelf != 0)
 	}
 	if what&hasTimer != 0 {
-		l.retries.remove(it)
+		heap.Remove(&l.retries, it.heapAt)
 	}
 	if what&hasLane != 0 {
 		it.src.leave(it)
@@ -86,7 +87,12 @@ func (l *ledger) give(it *Item, what holding) {
 		l.heirs = append(l.heirs, l.tenants.end(it))
 	}
 	if what&hasRun != 0 {
-		l.stopped()
+		if l.running--; l.running == 0 {
+			select {
+			case l.quiet <- struct{}{}:
+			default:
+			}
+		}
 	}
 	if what&hasStart != 0 {
 		it.src.ended()
@@ -94,17 +100,6 @@ func (l *ledger) give(it *Item, what holding) {
 	if what&(hasPlace|hasBehind|hasShelf|hasSettle|hasBytes) != 0 {
 		l.places.free(it.size, what)
 		l.places.changed()
-	}
-}
-
-// stopped counts an item as no longer running, and signals when it was the last one.
-func (l *ledger) stopped() {
-	if l.running--; l.running > 0 {
-		return
-	}
-	select {
-	case l.quiet <- struct{}{}:
-	default:
 	}
 }
 

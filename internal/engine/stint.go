@@ -81,10 +81,10 @@ func (s *stints) begin(it *Item, st *stint, now moment) bool {
 // goroutine that the handler has left running may still use it.
 func (s *stints) contextFor(it *Item, deadline moment) *Context {
 	ctx := it.Context
-	if ctx == nil || ctx.used() {
+	if ctx == nil || ctx.all != nil {
 		ctx = new(Context)
 	}
-	ctx.renew(&s.f.keeper.base, deadline)
+	ctx.all, ctx.deadline = &s.f.keeper.base, deadline
 	it.Context = ctx
 	return ctx
 }
@@ -327,14 +327,6 @@ type innerContext struct {
 	context.Context
 	cancel context.CancelCauseFunc
 }
-
-// renew prepares a context for a handler. It must not be in use.
-func (c *Context) renew(all *commonContext, deadline moment) {
-	c.all, c.deadline = all, deadline
-}
-
-// used reports whether a handler has had it. A goroutine that the handler has left running may still use it.
-func (c *Context) used() bool { return c.all != nil }
 
 // Deadline is the end of the processing timeout.
 func (c *Context) Deadline() (time.Time, bool) {

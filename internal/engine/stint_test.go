@@ -173,10 +173,8 @@ func freshContext(t *testing.T) *Context {
 	t.Helper()
 	parent, cancel := context.WithCancel(context.WithValue(context.Background(), contextKey{}, "value"))
 	t.Cleanup(cancel)
-	c := new(Context)
 	all := &commonContext{context.WithoutCancel(parent), newClock()}
-	c.renew(all, all.clock.now().plus(time.Hour))
-	return c
+	return &Context{all: all, deadline: all.clock.now().plus(time.Hour)}
 }
 
 func isOver(c context.Context) bool {
@@ -276,7 +274,7 @@ func TestAnUnusedContextAllocatesNothing(t *testing.T) {
 	all := &commonContext{context.Background(), newClock()}
 	c := new(Context)
 	if n := testing.AllocsPerRun(100, func() {
-		c.renew(all, noMoment)
+		c.all, c.deadline = all, noMoment
 		_ = c.end()
 	}); n != 0 {
 		t.Errorf("%v allocations", n)

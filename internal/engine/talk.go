@@ -45,9 +45,6 @@ func (t *talk) take(doing Activity) (notes []note, orderly bool) {
 	return notes, orderly
 }
 
-// pending reports whether there are notes.
-func (t *talk) pending() bool { return len(t.notes) > 0 }
-
 // tellInOrder reports what is orderly, and the session's activity, until there is nothing to report. It must be called
 // without the lock.
 func (t *talk) tellInOrder(f *flow) {

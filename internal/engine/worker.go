@@ -225,7 +225,11 @@ func stackOf(stacks []byte, goid string) []byte {
 func (r *runner) decide(it *Item, chosen *Verdict, cause, err error) Verdict {
 	switch {
 	case isDone(chosen, err):
-		r.succeeded()
+		if r.f.breaker != nil {
+			r.f.lock()
+			r.f.breaker.succeeded()
+			r.f.unlock()
+		}
 		return Verdict{}
 	case chosen != nil:
 		return it.possible(*chosen)
@@ -280,15 +284,6 @@ func (f *flow) concludeRunning(it *Item) bool {
 		v, again = f.carryOut(it, v, death)
 	}
 	return true
-}
-
-// succeeded tells the breaker that a handler has succeeded.
-func (r *runner) succeeded() {
-	if r.f.breaker != nil {
-		r.f.lock()
-		r.f.breaker.succeeded()
-		r.f.unlock()
-	}
 }
 
 // blamed tells the breaker that a handler has failed, and returns whether it is open now.
