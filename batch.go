@@ -1,6 +1,7 @@
 package godwit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -47,9 +48,7 @@ func (c *Consumer) RunBatches(ctx context.Context, h BatchHandler, o *BatchOptio
 // WithBatches assigns a batch handler to the consumer, for [RunAll]. A batch counts as one handler.
 func (c *Consumer) WithBatches(h BatchHandler, o *BatchOptions) Assignment {
 	b := &batching{}
-	if o != nil {
-		b.BatchOptions = *o
-	}
+	b.BatchOptions = *cmp.Or(o, &BatchOptions{})
 	setDefault(&b.Size, defaultBatchSize)
 	for i := len(b.Middleware) - 1; h != nil && i >= 0; i-- {
 		if m := b.Middleware[i]; m != nil { // check reports it

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -236,11 +237,7 @@ func (r *Router) Serve(ctx context.Context, d *Delivery) error {
 	if r.other != nil {
 		return r.other(ctx, d)
 	}
-	known := make([]string, 0, len(r.by))
-	for kind := range r.by {
-		known = append(known, kind)
-	}
-	slices.Sort(known)
+	known := slices.Sorted(maps.Keys(r.by))
 	return Permanent(fmt.Errorf("the router has no handler for type %q, only for %s: add it, or set Otherwise", d.Type,
 		strings.Join(known, ", ")))
 }

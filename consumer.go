@@ -1,6 +1,7 @@
 package godwit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"reflect"
@@ -25,9 +26,7 @@ type Consumer struct {
 // that cannot work is an error here, not later.
 func NewConsumer(ctx context.Context, backend Backend, channel string, o *ConsumerOptions) (*Consumer, error) {
 	c := &Consumer{backend: backend, name: channel}
-	if o != nil {
-		c.o = *o
-	}
+	c.o = *cmp.Or(o, &ConsumerOptions{})
 	if err := errors.Join(checkContext(ctx), checkBackend(backend)); err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package godwit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -61,10 +62,7 @@ func (a Assignment) Priority(n int) Assignment {
 // ended, with the errors of those that could not continue. If a consumer's service does not answer, the consumer waits
 // for it, and the others begin meanwhile. If a consumer cannot begin for another reason, all end.
 func RunAll(ctx context.Context, o *FleetOptions, as ...Assignment) error {
-	var opts FleetOptions
-	if o != nil {
-		opts = *o
-	}
+	opts := *cmp.Or(o, &FleetOptions{})
 	if len(as) == 0 { // else its default would be reported as wrong
 		return checkFleet(&opts, as)
 	}

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"time"
 
+	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/internal/engine"
 )
 
@@ -142,10 +144,5 @@ func Restore(metas ...Meta) Middleware {
 }
 
 func (h Headers) has(name string) bool {
-	for i := range h {
-		if h[i].Name == name {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(h, func(one driver.Header) bool { return one.Name == name })
 }

@@ -1,6 +1,7 @@
 package godwit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,9 +34,7 @@ type Producer struct {
 // NewProducer checks the options, creates what is missing of the channel, and returns a producer that is ready to send.
 func NewProducer(ctx context.Context, backend Backend, channel string, o *ProducerOptions) (*Producer, error) {
 	p := &Producer{name: channel, backend: backend}
-	if o != nil {
-		p.o = *o
-	}
+	p.o = *cmp.Or(o, &ProducerOptions{})
 	if err := errors.Join(checkContext(ctx), checkBackend(backend)); err != nil {
 		return nil, err
 	}

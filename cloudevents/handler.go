@@ -2,6 +2,7 @@ package cloudevents
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -97,9 +98,7 @@ func readBinary(d *godwit.Delivery, contentType string, body []byte) (Event, err
 			return Event{}, err
 		}
 	}
-	if e.DataContentType == "" {
-		e.DataContentType = contentType
-	}
+	e.DataContentType = cmp.Or(e.DataContentType, contentType)
 	e.Data = body
 	return e, e.validate()
 }

@@ -2,6 +2,7 @@ package cloudevents
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -144,9 +145,7 @@ func (e *Event) setData(data, encoded json.RawMessage) error {
 		e.Data = raw
 	case data == nil:
 	case e.DataContentType == "", jsonType(e.DataContentType):
-		if e.DataContentType == "" {
-			e.DataContentType = jsonContentType
-		}
+		e.DataContentType = cmp.Or(e.DataContentType, jsonContentType)
 		e.Data = bytes.Clone(data)
 	default:
 		if json.Unmarshal(data, &text) != nil {

@@ -1,6 +1,7 @@
 package cloudevents
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -46,9 +47,7 @@ type Sender struct {
 
 // NewSender makes a Sender. Several senders may share a producer. The producer's owner closes it.
 func NewSender(p *godwit.Producer, o *SenderOptions) (*Sender, error) {
-	if o == nil {
-		o = &SenderOptions{}
-	}
+	o = cmp.Or(o, &SenderOptions{})
 	switch {
 	case p == nil:
 		return nil, fmt.Errorf("%w: the producer of the sender is nil", godwit.ErrInvalid)

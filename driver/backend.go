@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"cmp"
 	"context"
 	"time"
 )
@@ -30,9 +31,7 @@ type Channel struct {
 func (c Channel) String() string {
 	name := c.Queue
 	if c.Exchange != "" {
-		if name == "" {
-			name = "*"
-		}
+		name = cmp.Or(name, "*")
 		name = c.Exchange + "." + name
 	}
 	if c.DeadLetter {

@@ -3,6 +3,8 @@ package driver
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 )
 
@@ -97,9 +99,5 @@ func (e *BatchError) Error() string {
 
 // Unwrap makes the errors of the entries reachable by errors.Is and errors.As.
 func (e *BatchError) Unwrap() []error {
-	errs := make([]error, 0, len(e.Errs))
-	for _, err := range e.Errs {
-		errs = append(errs, err)
-	}
-	return errs
+	return slices.Collect(maps.Values(e.Errs))
 }

@@ -1,6 +1,7 @@
 package godwitlambda
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -65,9 +66,7 @@ func newHandler(ctx context.Context, b *snssqs.Backend, channel string, o *godwi
 		return nil, errors.New("godwitlambda: the backend is nil: open one with snssqs.Open, and check its error")
 	}
 	f := &Handler{b: b, channel: channel, run: run, log: slog.Default()}
-	if o != nil {
-		f.o = *o
-	}
+	f.o = *cmp.Or(o, &godwit.ConsumerOptions{})
 	if f.o.Logger != nil {
 		f.log = f.o.Logger
 	}

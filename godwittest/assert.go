@@ -2,6 +2,7 @@ package godwittest
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -170,13 +171,8 @@ func difference(want, got []string) string {
 	for _, g := range got {
 		n[g]--
 	}
-	bodies := make([]string, 0, len(n))
-	for body := range n {
-		bodies = append(bodies, body)
-	}
-	slices.Sort(bodies)
 	var b strings.Builder
-	for _, body := range bodies {
+	for _, body := range slices.Sorted(maps.Keys(n)) {
 		switch k := n[body]; {
 		case k > 0:
 			fmt.Fprintf(&b, "  missing: %s%s\n", short([]byte(body)), times(k))

@@ -51,10 +51,7 @@ type Harness struct {
 // the test. In a bubble, t must be the bubble's.
 func New(t testing.TB, o *Options) *Harness {
 	t.Helper()
-	var opts Options
-	if o != nil {
-		opts = *o
-	}
+	opts := *cmp.Or(o, &Options{})
 	h := newHarness(t, opts.Patience)
 	of := seeded(opts.Local)
 	b, err := local.Open(t.Context(), &of)
@@ -93,9 +90,7 @@ func (h *Harness) begin(s service) {
 
 // seeded returns the options of the backend, with a seed for its server.
 func seeded(o *local.Options) (of local.Options) {
-	if o != nil {
-		of = *o
-	}
+	of = *cmp.Or(o, &local.Options{})
 	var server localaws.Options
 	if of.Server != nil {
 		server = *of.Server
@@ -156,10 +151,7 @@ func Keyed(orderKey string, texts ...string) []godwit.Message {
 // its deliveries, it is closed when the test ends.
 func (h *Harness) Consumer(channel string, o *godwit.ConsumerOptions) *godwit.Consumer {
 	h.t.Helper()
-	var opts godwit.ConsumerOptions
-	if o != nil {
-		opts = *o
-	}
+	opts := *cmp.Or(o, &godwit.ConsumerOptions{})
 	opts.Hooks = h.journal.hook(opts.Hooks)
 	c, err := godwit.NewConsumer(h.t.Context(), h.Backend(), channel, &opts)
 	if err != nil {

@@ -1,6 +1,7 @@
 package godwittest
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -142,9 +143,7 @@ func (j *journal) verdict(m *Message, s *driver.Settlement) {
 
 // deadLetter records a dead letter. The caller holds the lock.
 func (j *journal) deadLetter(m *Message, d *driver.Death) {
-	if d == nil {
-		d = &driver.Death{}
-	}
+	d = cmp.Or(d, &driver.Death{})
 	c := j.channel(m.Channel)
 	c.dead = append(c.dead, DeadLetter{
 		Body: string(m.Body), Kind: d.Kind, Cause: d.Error, Attempts: int(d.Attempts),

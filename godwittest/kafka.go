@@ -1,6 +1,7 @@
 package godwittest
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"testing"
@@ -26,10 +27,7 @@ type KafkaOptions struct {
 // commit.
 func NewKafka(t testing.TB, o *KafkaOptions) *Harness {
 	t.Helper()
-	var opts KafkaOptions
-	if o != nil {
-		opts = *o
-	}
+	opts := *cmp.Or(o, &KafkaOptions{})
 	h := newHarness(t, opts.Patience)
 	if h.bubble && !clientIsVirtual {
 		t.Fatalf("godwittest: in a testing/synctest bubble the client of Kafka needs a build tag: " +

@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -47,10 +48,7 @@ const sendersTimes = "records expire, and their topic has the times of their sen
 
 // Open prepares the client. It makes no request, so it does not notice that no broker can be reached.
 func Open(ctx context.Context, o *Options) (*Backend, error) {
-	var opts Options
-	if o != nil {
-		opts = *o
-	}
+	opts := *cmp.Or(o, &Options{})
 	opts, err := opts.fromEnvironment()
 	if err != nil {
 		return nil, err

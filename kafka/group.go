@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -61,10 +63,7 @@ func (g *group) join(ctx context.Context) error {
 	m := &member{g: g, Member: &records.Member{
 		Group: s.group, Instance: s.instance(), Topics: map[string]kadm.TopicID{},
 	}}
-	names := []string{s.topic}
-	for name := range s.tiers {
-		names = append(names, name)
-	}
+	names := slices.AppendSeq([]string{s.topic}, maps.Keys(s.tiers))
 	for _, name := range names {
 		t, err := s.b.cluster.Find(ctx, name)
 		if err != nil {

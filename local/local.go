@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,10 +45,7 @@ type Backend struct {
 // Open starts a server in this process and opens a backend on it. Close drops its messages, unless Options.Server has a
 // Store.
 func Open(ctx context.Context, o *Options) (*Backend, error) {
-	var opts Options
-	if o != nil {
-		opts = *o
-	}
+	opts := *cmp.Or(o, &Options{})
 	server, err := localaws.New(opts.Server)
 	if err != nil {
 		return nil, fmt.Errorf("local: start the server: %w", err)
@@ -63,10 +61,7 @@ func Open(ctx context.Context, o *Options) (*Backend, error) {
 // On opens a backend on a server that runs in this process already. Of the options of the server, only the region is
 // used. Close leaves the server as it is.
 func On(ctx context.Context, server *localaws.Server, o *Options) (*Backend, error) {
-	var opts Options
-	if o != nil {
-		opts = *o
-	}
+	opts := *cmp.Or(o, &Options{})
 	region := "us-east-1"
 	if opts.Server != nil && opts.Server.Region != "" {
 		region = opts.Server.Region

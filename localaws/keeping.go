@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -165,12 +166,8 @@ func (k *keeping) around(c *wire.Call, run wire.Run) wire.Run {
 
 // reads reports whether an action changes nothing that has to be kept before the answer.
 func reads(action string) bool {
-	for _, prefix := range []string{"Get", "List", "Head", "Describe", "Receive", "Check"} {
-		if strings.HasPrefix(action, prefix) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"Get", "List", "Head", "Describe", "Receive", "Check"},
+		func(prefix string) bool { return strings.HasPrefix(action, prefix) })
 }
 
 // notKept returns the answer to a call whose changes are not on disk. They may be later.

@@ -107,9 +107,7 @@ type Server struct {
 // New returns a running server. nil options are the defaults.
 func New(o *Options) (*Server, error) {
 	s := &Server{clock: clock.New()}
-	if o != nil {
-		s.opts = *o
-	}
+	s.opts = *cmp.Or(o, &Options{})
 	s.opts.Account = cmp.Or(s.opts.Account, "000000000000")
 	s.opts.Region = cmp.Or(s.opts.Region, "us-east-1")
 	if s.opts.Logger == nil {

@@ -2,6 +2,7 @@ package localaws
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"io"
 	"net/http"
@@ -22,9 +23,7 @@ func (t *transport) RoundTrip(r *http.Request) (response *http.Response, err err
 	}
 	// The handler must not modify the client's own URL, and on the server side a nil body is http.NoBody.
 	in := *r
-	if in.Host == "" {
-		in.Host = r.URL.Host
-	}
+	in.Host = cmp.Or(in.Host, r.URL.Host)
 	if in.Body == nil {
 		in.Body = http.NoBody
 	}
@@ -94,9 +93,7 @@ func (w *recorder) TakeBody(body io.ReadCloser) { w.stream = body }
 func (w *recorder) Header() http.Header { return w.header }
 
 func (w *recorder) WriteHeader(status int) {
-	if w.status == 0 {
-		w.status = status
-	}
+	w.status = cmp.Or(w.status, status)
 }
 
 func (w *recorder) Write(b []byte) (int, error) {

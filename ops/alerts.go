@@ -110,9 +110,7 @@ type AlertReport struct {
 // NewAlerts makes no request.
 func NewAlerts(b driver.Backend, o *AlertsOptions) (*Alerts, error) {
 	a := &Alerts{sending: map[string]bool{}}
-	if o != nil {
-		a.o = *o
-	}
+	a.o = *cmp.Or(o, &AlertsOptions{})
 	if err := a.o.check(); err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,10 +37,7 @@ func Resume(ctx context.Context, b driver.Backend, channel string, o *PauseOptio
 func pause(ctx context.Context, b driver.Backend, channel string, o *PauseOptions, what string,
 	do func(context.Context, driver.Channel, bool) (bool, error),
 ) (r PauseResult, err error) {
-	var opts PauseOptions
-	if o != nil {
-		opts = *o
-	}
+	opts := *cmp.Or(o, &PauseOptions{})
 	if do == nil {
 		return r, errors.New("ops: this backend cannot pause a channel: the service would have to refuse receives, and " +
 			"brokers of Kafka cannot do that for one group: pause the consumers themselves (Consumer.Pause), or stop them")
@@ -75,10 +73,7 @@ type RewindResult struct {
 // consumers. What was finished or dead-lettered from that position on is handled again; dead letters stay where they
 // are, too.
 func Rewind(ctx context.Context, b driver.Backend, channel string, o *RewindOptions) (r RewindResult, err error) {
-	var opts RewindOptions
-	if o != nil {
-		opts = *o
-	}
+	opts := *cmp.Or(o, &RewindOptions{})
 	rewind := driver.OperationsOf(b).Rewind
 	if rewind == nil {
 		return r, errors.New("ops: this backend cannot rewind: a queue does not keep what is handled; only a log does " +
@@ -119,10 +114,7 @@ type RemoveResult struct {
 // told to use, or that Godwit has not created as far as the service can tell, are refused. A consumer or producer that
 // runs may create the channel again.
 func Remove(ctx context.Context, b driver.Backend, channel string, o *RemoveOptions) (r RemoveResult, err error) {
-	var opts RemoveOptions
-	if o != nil {
-		opts = *o
-	}
+	opts := *cmp.Or(o, &RemoveOptions{})
 	remove := driver.OperationsOf(b).Remove
 	if remove == nil {
 		return r, errors.New("ops: this backend cannot remove channels")

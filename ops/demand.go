@@ -70,10 +70,7 @@ func (o *DemandOptions) complete() error {
 // Demand returns how many processes each channel needs, also if none runs: by what waits, its age, and an assumed
 // duration of handlers. While consumers run, Consumer.Demand knows more. Dead letters and exchanges have no demand.
 func Demand(ctx context.Context, b driver.Backend, o *DemandOptions) ([]ChannelDemand, error) {
-	var opts DemandOptions
-	if o != nil {
-		opts = *o
-	}
+	opts := *cmp.Or(o, &DemandOptions{})
 	if err := opts.complete(); err != nil {
 		return nil, err
 	}
@@ -96,10 +93,7 @@ var ErrNoConsumers = errors.New("it has no consumers: name a queue")
 // DemandOf returns how many processes one channel needs. A channel that could not be looked at is an error here, so
 // that an autoscaler keeps its number; the error for one that does not exist is of class [driver.NotFound].
 func DemandOf(ctx context.Context, b driver.Backend, channel string, o *DemandOptions) (*ChannelDemand, error) {
-	var opts DemandOptions
-	if o != nil {
-		opts = *o
-	}
+	opts := *cmp.Or(o, &DemandOptions{})
 	if err := opts.complete(); err != nil {
 		return nil, err
 	}
@@ -151,10 +145,7 @@ func (o *DemandOptions) demand(l *Listed) ChannelDemand {
 // handler serves channels with different consumers. A channel that could not be looked at is answered with 503, so that
 // a scaler keeps its number, and one that does not exist with 404.
 func DemandHandler(b driver.Backend, o *DemandOptions) (http.Handler, error) {
-	var opts DemandOptions
-	if o != nil {
-		opts = *o
-	}
+	opts := *cmp.Or(o, &DemandOptions{})
 	if err := opts.complete(); err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -36,12 +37,8 @@ type ExportOptions struct {
 func Export(ctx context.Context, b driver.Backend, channel string, to io.Writer, o *ExportOptions) (int, error) {
 	x := &export{to: json.NewEncoder(to), channel: channel}
 	x.to.SetEscapeHTML(false)
-	if o != nil {
-		x.o = *o
-	}
-	if x.o.Hold == 0 {
-		x.o.Hold = DefaultHold
-	}
+	x.o = *cmp.Or(o, &ExportOptions{})
+	x.o.Hold = cmp.Or(x.o.Hold, DefaultHold)
 	if x.o.Most < 0 || x.o.Hold < 0 {
 		return 0, fmt.Errorf("ops: ExportOptions has Most %d and Hold %d: neither can be negative", x.o.Most, x.o.Hold)
 	}

@@ -87,9 +87,7 @@ type ConsumerHealth struct {
 // NewHealth begins to watch. It writes the file, so that a file that cannot be written is an error at once.
 func NewHealth(o *HealthOptions) (*Health, error) {
 	h := &Health{changed: make(chan struct{}, 1)}
-	if o != nil {
-		h.o = *o
-	}
+	h.o = *cmp.Or(o, &HealthOptions{})
 	if h.o.Starting < 0 || h.o.Exiting < 0 || h.o.Handling < 0 {
 		return nil, fmt.Errorf("ops: HealthOptions has Starting %v, Exiting %v and Handling %v: none can be negative",
 			h.o.Starting, h.o.Exiting, h.o.Handling)

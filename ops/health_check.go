@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -43,9 +44,7 @@ func CheckHealth(ctx context.Context, c HealthCheck) error {
 	case c.URL != "":
 		return checkURL(ctx, c.URL)
 	}
-	if c.StartPeriod == 0 {
-		c.StartPeriod = DefaultStartPeriod
-	}
+	c.StartPeriod = cmp.Or(c.StartPeriod, DefaultStartPeriod)
 	return checkFile(c, time.Now())
 }
 

@@ -3,6 +3,7 @@ package ops
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -42,9 +43,7 @@ func Import(ctx context.Context, b driver.Backend, channel string, from io.Reade
 	ImportResult, error,
 ) {
 	im := &imports{result: ImportResult{Next: 1}}
-	if o != nil {
-		im.o = *o
-	}
+	im.o = *cmp.Or(o, &ImportOptions{})
 	if im.o.From < 0 || im.o.PerSecond < 0 {
 		return im.result, fmt.Errorf("ops: ImportOptions has From %d and PerSecond %v: neither can be negative",
 			im.o.From, im.o.PerSecond)
@@ -145,9 +144,7 @@ func (im *imports) full(p driver.Prepared) bool {
 	}
 	lim := im.to.Limits()
 	most := lim.Batch
-	if most == 0 {
-		most = 500
-	}
+	most = cmp.Or(most, 500)
 	return len(im.batch) > 0 && (len(im.batch) == most || lim.Bytes > 0 && im.bytes+p.Size > lim.Bytes ||
 		(im.ordered || p.OrderKey != "" && lim.Batch == 0) && im.keys[p.OrderKey])
 }

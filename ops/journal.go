@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"slices"
 	"sync"
@@ -198,11 +199,7 @@ func (j *Journal) lookedAt() bool {
 func (j *Journal) Open() []string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	ids := make([]string, 0, len(j.state))
-	for id := range j.state {
-		ids = append(ids, id)
-	}
-	return ids
+	return slices.Collect(maps.Keys(j.state))
 }
 
 // Close closes the file.

@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,10 +32,7 @@ type Listed struct {
 // List returns the channels of a backend, by name. A channel that disappears meanwhile is left out. One that cannot be
 // looked at is listed with its error.
 func List(ctx context.Context, b driver.Backend, o *ListOptions) ([]Listed, error) {
-	var opts ListOptions
-	if o != nil {
-		opts = *o
-	}
+	opts := *cmp.Or(o, &ListOptions{})
 	if _, err := path.Match(opts.Match, ""); err != nil {
 		return nil, fmt.Errorf("ops: ListOptions.Match is %q: %w: '*' stands for any text, '?' for one letter, and "+
 			"'[' needs a ']'", opts.Match, err)

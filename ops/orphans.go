@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,13 +28,8 @@ type OrphansOptions struct {
 //
 // On SQS, leftovers are deleted by the lifecycle of the bucket alone, since the messages of a queue cannot be listed.
 func Orphans(ctx context.Context, b driver.Backend, o *OrphansOptions) ([]driver.Orphan, error) {
-	var opts OrphansOptions
-	if o != nil {
-		opts = *o
-	}
-	if opts.OlderThan == 0 {
-		opts.OlderThan = leastAge
-	}
+	opts := *cmp.Or(o, &OrphansOptions{})
+	opts.OlderThan = cmp.Or(opts.OlderThan, leastAge)
 	if opts.OlderThan < leastAge {
 		return nil, fmt.Errorf("ops: OrphansOptions.OlderThan is %v: use at least %v, because a younger object may be that "+
 			"of a message which is being sent", opts.OlderThan, leastAge)

@@ -41,10 +41,7 @@ var ErrMustReceive = errors.New("SQS can only receive: a look counts as a receiv
 
 // Peek returns messages of a channel. They stay where they are.
 func Peek(ctx context.Context, b driver.Backend, channel string, o *PeekOptions) ([]Entry, error) {
-	var opts PeekOptions
-	if o != nil {
-		opts = *o
-	}
+	opts := *cmp.Or(o, &PeekOptions{})
 	if opts.Most < 0 {
 		return nil, fmt.Errorf("ops: PeekOptions.Most is %d: it cannot be negative; 0 is %d", opts.Most, DefaultPeek)
 	}

@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,10 +31,7 @@ type PurgeResult struct {
 // Purge deletes all messages of a channel or of dead letters, also those that consumers hold. Bodies in a store stay.
 // The messages are gone: requeue dead letters instead if they may be needed.
 func Purge(ctx context.Context, b driver.Backend, channel string, o *PurgeOptions) (r PurgeResult, err error) {
-	var opts PurgeOptions
-	if o != nil {
-		opts = *o
-	}
+	opts := *cmp.Or(o, &PurgeOptions{})
 	purge := driver.OperationsOf(b).Purge
 	if purge == nil {
 		return r, errors.New("ops: this backend cannot purge channels")
@@ -94,12 +92,8 @@ type DiscardResult struct {
 // not seen, the error is an [UnseenError]. When ctx ends, the run ends after the current batch.
 func Discard(ctx context.Context, b driver.Backend, channel string, o *DiscardOptions) (*DiscardResult, error) {
 	d := &discarding{began: time.Now()}
-	if o != nil {
-		d.o = *o
-	}
-	if d.o.Hold == 0 {
-		d.o.Hold = DefaultHold
-	}
+	d.o = *cmp.Or(o, &DiscardOptions{})
+	d.o.Hold = cmp.Or(d.o.Hold, DefaultHold)
 	switch {
 	case d.o.Select.IsZero():
 		return &d.result, errors.New("ops: DiscardOptions.Select is empty, which would delete all messages: select some, " +

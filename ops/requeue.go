@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -141,9 +142,7 @@ func Requeue(ctx context.Context, b driver.Backend, channel string, o *RequeueOp
 	r := &requeue{
 		result: RequeueResult{From: channel, Windows: 1}, began: time.Now(), moved: lineage{origins: walk.IDs{}},
 	}
-	if o != nil {
-		r.o = *o
-	}
+	r.o = *cmp.Or(o, &RequeueOptions{})
 	if err := r.prepare(ctx, b); err != nil {
 		return &r.result, err
 	}
@@ -176,12 +175,8 @@ func (o *RequeueOptions) all() bool {
 
 // check fills in defaults, and returns an error for options that make no sense.
 func (o *RequeueOptions) check() error {
-	if o.MaxDeaths == 0 {
-		o.MaxDeaths = DefaultMaxDeaths
-	}
-	if o.Hold == 0 {
-		o.Hold = DefaultHold
-	}
+	o.MaxDeaths = cmp.Or(o.MaxDeaths, DefaultMaxDeaths)
+	o.Hold = cmp.Or(o.Hold, DefaultHold)
 	if o.Most < 0 || o.PerSecond < 0 || o.Hold < 0 {
 		return fmt.Errorf("ops: RequeueOptions has Most %d, PerSecond %v and Hold %d: none can be negative", o.Most,
 			o.PerSecond, o.Hold)

@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -102,15 +103,9 @@ type Sample struct {
 // NewSampler returns a sampler that makes no request before somebody watches.
 func NewSampler(b driver.Backend, o *SamplerOptions) (*Sampler, error) {
 	s := &Sampler{b: b, changed: make(chan struct{}), history: &history.History{}}
-	if o != nil {
-		s.o = *o
-	}
-	if s.o.Interval == 0 {
-		s.o.Interval = defaultInterval
-	}
-	if s.o.Requests == 0 {
-		s.o.Requests = defaultBudget
-	}
+	s.o = *cmp.Or(o, &SamplerOptions{})
+	s.o.Interval = cmp.Or(s.o.Interval, defaultInterval)
+	s.o.Requests = cmp.Or(s.o.Requests, defaultBudget)
 	switch _, err := path.Match(s.o.Match, ""); {
 	case err != nil:
 		return nil, fmt.Errorf("ops: SamplerOptions.Match is %q: %w", s.o.Match, err)

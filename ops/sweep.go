@@ -92,9 +92,7 @@ func (o *SweepOptions) check() error {
 // An error with a report says what could not be done.
 func Sweep(ctx context.Context, b driver.Backend, o *SweepOptions) (*SweepReport, error) {
 	s := &sweeper{now: time.Now(), report: SweepReport{Findings: []SweepFinding{}}}
-	if o != nil {
-		s.o = *o
-	}
+	s.o = *cmp.Or(o, &SweepOptions{})
 	if err := s.o.check(); err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -66,10 +67,7 @@ func (e *LeftError) Unwrap() error { return e.Err }
 // times a second, so a message that is handled between two looks is not shown. A queue of SQS is refused with
 // [ErrCannotTail].
 func Tail(ctx context.Context, b driver.Backend, channel string, o *TailOptions, each func([]Entry) error) error {
-	var opts TailOptions
-	if o != nil {
-		opts = *o
-	}
+	opts := *cmp.Or(o, &TailOptions{})
 	if opts.Begun == nil {
 		opts.Begun = func(string) {}
 	}

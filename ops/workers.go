@@ -102,9 +102,7 @@ type working struct {
 // NewWorkers returns a Workers without consumers.
 func NewWorkers(o *WorkersOptions) (*Workers, error) {
 	w := &Workers{}
-	if o != nil {
-		w.o = *o
-	}
+	w.o = *cmp.Or(o, &WorkersOptions{})
 	for i, from := range w.o.From {
 		if !from.IsValid() {
 			return nil, fmt.Errorf("ops: WorkersOptions.From[%d] is no range of addresses", i)

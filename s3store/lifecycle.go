@@ -1,6 +1,7 @@
 package s3store
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -40,9 +41,7 @@ func (s *Store) ensureLifecycle(ctx context.Context, mode driver.Mode) error {
 	if err != nil && codeOf(err) != "NoSuchLifecycleConfiguration" {
 		return fmt.Errorf("read its lifecycle: %w", permission(classify(err), "s3:GetLifecycleConfiguration"))
 	}
-	if now == nil {
-		now = &s3.GetBucketLifecycleConfigurationOutput{}
-	}
+	now = cmp.Or(now, &s3.GetBucketLifecycleConfigurationOutput{})
 	wanted := s.rule()
 	var rules []types.LifecycleRule
 	for _, r := range now.Rules {

@@ -1,6 +1,7 @@
 package s3store
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -64,9 +65,7 @@ type Source struct {
 
 // check returns an error for options that cannot work, and completes the others.
 func (o *Options) check() error {
-	if o.Lifetime == 0 {
-		o.Lifetime = defaultLifetime
-	}
+	o.Lifetime = cmp.Or(o.Lifetime, defaultLifetime)
 	errs := []error{checkPlace("Options", o.Bucket, o.Prefix)}
 	if o.Lifetime > 0 && (o.Lifetime < day || o.Lifetime%day != 0) {
 		errs = append(errs, fmt.Errorf("s3store: Options.Lifetime is %v: use whole days, or a negative value for objects "+

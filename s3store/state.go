@@ -2,6 +2,7 @@ package s3store
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -46,9 +47,7 @@ type State struct {
 
 // OpenState creates the client; it makes no request.
 func OpenState(ctx context.Context, o *StateOptions) (*State, error) {
-	if o == nil {
-		o = &StateOptions{}
-	}
+	o = cmp.Or(o, &StateOptions{})
 	if o.Key == "" || len(o.Key) > 1024 || strings.HasPrefix(o.Key, "/") || strings.HasSuffix(o.Key, "/") ||
 		!straight(o.Key) {
 		return nil, fmt.Errorf("s3store: StateOptions.Key is %q: name an object, such as godwit/alerts.json", o.Key)

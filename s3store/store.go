@@ -1,6 +1,7 @@
 package s3store
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -31,9 +32,7 @@ type Store struct {
 // Open creates the client; it makes no request.
 func Open(ctx context.Context, o *Options) (*Store, error) {
 	s := &Store{copyUpTo: copyUpTo, copyPart: copyPart}
-	if o != nil {
-		s.o = *o
-	}
+	s.o = *cmp.Or(o, &Options{})
 	if err := s.o.check(); err != nil {
 		return nil, err
 	}

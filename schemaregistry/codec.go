@@ -1,6 +1,7 @@
 package schemaregistry
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -61,9 +62,7 @@ var _ godwit.ContextCodec = (*Codec)(nil)
 // New makes a codec. It makes no request. Several codecs may share a client.
 func New(client *sr.Client, serde Serde, o *Options) (*Codec, error) {
 	c := &Codec{client: client, serde: serde}
-	if o != nil {
-		c.o = *o
-	}
+	c.o = *cmp.Or(o, &Options{})
 	if err := c.o.check(); err != nil {
 		return nil, err
 	}
@@ -83,12 +82,8 @@ func New(client *sr.Client, serde Serde, o *Options) (*Codec, error) {
 
 // check sets defaults, and refuses what cannot be right.
 func (o *Options) check() error {
-	if o.Cache == 0 {
-		o.Cache = defaultCache
-	}
-	if o.Timeout == 0 {
-		o.Timeout = defaultTimeout
-	}
+	o.Cache = cmp.Or(o.Cache, defaultCache)
+	o.Timeout = cmp.Or(o.Timeout, defaultTimeout)
 	switch {
 	case o.Cache < 0 || o.Cache > maxCache:
 		return fmt.Errorf("%w: Options.Cache is %d: use 1 to %d, or 0 for %d", godwit.ErrInvalid, o.Cache, maxCache,

@@ -1,6 +1,7 @@
 package snssqs
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"sync"
@@ -31,10 +32,7 @@ type Backend struct {
 
 // Open creates the clients; it makes no request.
 func Open(ctx context.Context, o *Options) (*Backend, error) {
-	var opts Options
-	if o != nil {
-		opts = *o
-	}
+	opts := *cmp.Or(o, &Options{})
 	if err := opts.check(); err != nil {
 		return nil, err
 	}

@@ -2,6 +2,8 @@ package telemetry
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -90,13 +92,7 @@ func (g *gauges) remove(m any) {
 func (g *gauges) all() (cs []*consumerMeter, ps []*producerMeter) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for c := range g.running {
-		cs = append(cs, c)
-	}
-	for p := range g.sending {
-		ps = append(ps, p)
-	}
-	return cs, ps
+	return slices.Collect(maps.Keys(g.running)), slices.Collect(maps.Keys(g.sending))
 }
 
 // channelSum is the sum over the consumers of one channel.

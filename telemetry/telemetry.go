@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"cmp"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -49,10 +50,7 @@ type Telemetry struct {
 
 // New makes the instruments. An option that has no effect is an error.
 func New(o *Options) (*Telemetry, error) {
-	var opts Options
-	if o != nil {
-		opts = *o
-	}
+	opts := *cmp.Or(o, &Options{})
 	if opts.Tracers == nil && opts.Parent {
 		return nil, errors.New("telemetry: Options.Parent has no effect without Tracers: set them, or leave Parent out")
 	}
@@ -82,10 +80,7 @@ func New(o *Options) (*Telemetry, error) {
 // Producer returns the options with middleware and hooks added, for one producer. The spans are around all other
 // middleware. nil: default options.
 func (t *Telemetry) Producer(o *godwit.ProducerOptions) *godwit.ProducerOptions {
-	var out godwit.ProducerOptions
-	if o != nil {
-		out = *o
-	}
+	out := *cmp.Or(o, &godwit.ProducerOptions{})
 	s := &sending{t: t}
 	out.Hooks = s.hooks().Join(out.Hooks)
 	if t.tracer != nil {
@@ -107,20 +102,14 @@ func (t *Telemetry) Consumer(o *godwit.ConsumerOptions) *godwit.ConsumerOptions 
 func (t *Telemetry) ConsumerOfBatches(
 	o *godwit.ConsumerOptions, b *godwit.BatchOptions,
 ) (*godwit.ConsumerOptions, *godwit.BatchOptions) {
-	var batches godwit.BatchOptions
-	if b != nil {
-		batches = *b
-	}
+	batches := *cmp.Or(b, &godwit.BatchOptions{})
 	out, c := t.consumer(o)
 	batches.Middleware = slices.Insert(slices.Clone(batches.Middleware), 0, c.batchMiddleware)
 	return out, &batches
 }
 
 func (t *Telemetry) consumer(o *godwit.ConsumerOptions) (*godwit.ConsumerOptions, *consuming) {
-	var out godwit.ConsumerOptions
-	if o != nil {
-		out = *o
-	}
+	out := *cmp.Or(o, &godwit.ConsumerOptions{})
 	c := &consuming{t: t}
 	out.Hooks = c.hooks().Join(out.Hooks)
 	out.Logger = slog.New(t.LogHandler(loggerOr(out.Logger).Handler()))

@@ -1,6 +1,7 @@
 package drivertest
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"testing"
@@ -41,9 +42,7 @@ func benchmarks() []benchmark {
 // ten at a time, receiving and settling, and the same on an ordered channel with a thousand keys. One operation is one
 // message. It runs in real time, whether or not Harness.Bubble is set.
 func Benchmark(b *testing.B, h Harness) {
-	if h.Lease == 0 {
-		h.Lease = 30 * time.Second
-	}
+	h.Lease = cmp.Or(h.Lease, 30*time.Second)
 	for _, c := range benchmarks() {
 		b.Run(c.name, func(b *testing.B) {
 			if c.ordered && !h.Can.Ordered {
@@ -105,9 +104,7 @@ func (c *benchmark) send(e *end, from, n int) {
 func (e *end) drain(n int) {
 	lim := e.recv.Limits()
 	settles := lim.SettleBatch
-	if settles == 0 {
-		settles = n
-	}
+	settles = cmp.Or(settles, n)
 	var ds []driver.Delivery
 	for begun := time.Now(); n > 0; n -= len(ds) {
 		if time.Since(begun) > joining {

@@ -46,19 +46,13 @@ type exchange struct {
 // Open returns a backend without channels; nil options are the defaults.
 func Open(o *Options) (*Backend, error) {
 	b := &Backend{exchanges: map[driver.Channel]*exchange{}, queues: map[driver.Channel]*queue{}}
-	if o != nil {
-		b.o = *o
-	}
+	b.o = *cmp.Or(o, &Options{})
 	if b.o.MaxBytes < 0 || b.o.Batch < 0 {
 		return nil, fmt.Errorf("memdriver: Options.MaxBytes is %d and Options.Batch is %d: neither can be negative; "+
 			"0 is the default", b.o.MaxBytes, b.o.Batch)
 	}
-	if b.o.MaxBytes == 0 {
-		b.o.MaxBytes = 1 << 20
-	}
-	if b.o.Batch == 0 {
-		b.o.Batch = 100
-	}
+	b.o.MaxBytes = cmp.Or(b.o.MaxBytes, 1<<20)
+	b.o.Batch = cmp.Or(b.o.Batch, 100)
 	return b, nil
 }
 

@@ -1,6 +1,7 @@
 package native
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -65,12 +66,8 @@ func (a Attribute) Check(value string) error {
 
 // Same reports whether two values are the same to the service; "": nobody has set it.
 func (a Attribute) Same(is, wanted string) bool {
-	if is == "" {
-		is = a.Default
-	}
-	if wanted == "" {
-		wanted = a.Default
-	}
+	is = cmp.Or(is, a.Default)
+	wanted = cmp.Or(wanted, a.Default)
 	if is == wanted || !a.document {
 		return is == wanted
 	}

@@ -1,6 +1,7 @@
 package kafkalocal
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -25,9 +26,7 @@ type Backend struct {
 
 // Open starts a server in this process and opens a backend on it. In virtual time, call it inside the bubble.
 func Open(ctx context.Context, o *Options) (*Backend, error) {
-	if o == nil {
-		o = &Options{}
-	}
+	o = cmp.Or(o, &Options{})
 	var opts kafka.Options
 	if o.Kafka != nil {
 		opts = *o.Kafka

@@ -1,6 +1,7 @@
 package kafkalocal
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,9 +28,7 @@ func (s *Server) Plant(ctx context.Context, topics ...SeedTopic) error {
 	}
 	defer client.Close()
 	for _, t := range topics {
-		if t.Partitions == 0 {
-			t.Partitions = 1
-		}
+		t.Partitions = cmp.Or(t.Partitions, 1)
 		if err := plant(ctx, client, t); err != nil {
 			return fmt.Errorf("kafkalocal: topic %q: %w", t.Name, err)
 		}

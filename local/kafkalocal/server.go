@@ -1,6 +1,7 @@
 package kafkalocal
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -44,9 +45,7 @@ type Server struct {
 // NewServer starts a server, which is ready when NewServer returns.
 func NewServer(o *ServerOptions) (*Server, error) {
 	s := &Server{}
-	if o != nil {
-		s.opts = *o
-	}
+	s.opts = *cmp.Or(o, &ServerOptions{})
 	if err := reachable(s.opts.Addr); err != nil {
 		return nil, fmt.Errorf("kafkalocal: %w", err)
 	}

@@ -3,6 +3,7 @@ package access
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -154,12 +155,7 @@ func (r Request) isUser(principal string) bool {
 // resource in a queue's own policy.
 func matchesWords(yes, no Words, value string, fold bool) bool {
 	in := func(list Words) bool {
-		for _, pattern := range list {
-			if wildcard(pattern, value, fold) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(list, func(pattern string) bool { return wildcard(pattern, value, fold) })
 	}
 	if len(no) > 0 {
 		return !in(no)

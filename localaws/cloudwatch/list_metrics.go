@@ -2,6 +2,7 @@ package cloudwatch
 
 import (
 	"encoding/base64"
+	"slices"
 	"time"
 
 	"github.com/godwitmq/godwit/localaws/cloudwatch/metric"
@@ -94,21 +95,13 @@ func (in *ListMetricsInput) wants(id metric.ID) bool {
 	if in.Namespace != "" && in.Namespace != id.Namespace || in.MetricName != "" && in.MetricName != id.Name {
 		return false
 	}
-	for _, f := range in.Dimensions {
-		if !has(id, f) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(in.Dimensions, func(f DimensionFilter) bool { return !has(id, f) })
 }
 
 func has(id metric.ID, f DimensionFilter) bool {
-	for _, d := range id.Dimensions {
-		if d.Name == f.Name && (f.Value == "" || f.Value == d.Value) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(id.Dimensions, func(d metric.Dimension) bool {
+		return d.Name == f.Name && (f.Value == "" || f.Value == d.Value)
+	})
 }
 
 // sealToken and openToken turn a position in a list into a token and back.

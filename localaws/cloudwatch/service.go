@@ -1,6 +1,7 @@
 package cloudwatch
 
 import (
+	"cmp"
 	"log/slog"
 	"sync"
 	"time"
@@ -50,9 +51,7 @@ type Service struct {
 
 // New returns a service without metrics and alarms.
 func New(o Options) *Service {
-	if o.Bounds == nil {
-		o.Bounds = &Bounds{}
-	}
+	o.Bounds = cmp.Or(o.Bounds, &Bounds{})
 	s := &Service{
 		opts: o, log: o.Logger, metrics: metric.NewStore(&o.Bounds.metrics), alarms: map[string]*metricAlarm{},
 	}

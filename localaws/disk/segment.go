@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
@@ -38,9 +39,7 @@ type place struct {
 func encodeHeader(number uint64, before *segment) []byte {
 	b := []byte(segmentMark)
 	b = binary.LittleEndian.AppendUint64(b, number)
-	if before == nil {
-		before = &segment{}
-	}
+	before = cmp.Or(before, &segment{})
 	b = binary.LittleEndian.AppendUint64(b, before.number)
 	b = binary.LittleEndian.AppendUint64(b, uint64(before.size))
 	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))

@@ -56,10 +56,7 @@ var _ keep.Store = (*Store)(nil)
 // written, that has something else in it, or that a newer release has written: these are errors. What cannot be read
 // is copied, named by Damage and in the log, and left out.
 func Open(dir string, o *Options) (*Store, error) {
-	var opts Options
-	if o != nil {
-		opts = *o
-	}
+	opts := *cmp.Or(o, &Options{})
 	lock, err := claim(dir)
 	if err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package rest
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"io"
 	"net/http"
@@ -58,9 +59,7 @@ func (a *answer) fail(e *Error) {
 		h.Set(name, value)
 	}
 	status := e.Base.Status
-	if status == 0 {
-		status = http.StatusBadRequest
-	}
+	status = cmp.Or(status, http.StatusBadRequest)
 	if a.head || status == http.StatusNotModified {
 		a.w.WriteHeader(status)
 		return

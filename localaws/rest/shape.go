@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"strings"
@@ -79,9 +80,7 @@ func newField(t reflect.StructField) field {
 	}
 	if f.place == inXML {
 		f.wire, f.item, _ = strings.Cut(t.Tag.Get("xml"), ">")
-		if f.wire == "" {
-			f.wire = t.Name
-		}
+		f.wire = cmp.Or(f.wire, t.Name)
 		if name, kind, typed := strings.Cut(f.wire, "@"); typed {
 			f.wire = name + ` xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xsi:type="` + kind + `"`
 		}

@@ -1,6 +1,7 @@
 package s3
 
 import (
+	"cmp"
 	"encoding/base64"
 	"errors"
 	"slices"
@@ -46,9 +47,7 @@ func createBucket(c call, in *CreateBucketInput) (*CreateBucketOutput, error) {
 		return nil, err
 	}
 	conf := in.CreateBucketConfiguration
-	if conf == nil {
-		conf = &CreateBucketConfiguration{}
-	}
+	conf = cmp.Or(conf, &CreateBucketConfiguration{})
 	region, err := regionFor(c, conf.LocationConstraint)
 	if err != nil {
 		return nil, err
@@ -112,9 +111,7 @@ func create(s *Service, account, name, region string, set *bucket.Settings, stri
 	if !validBucketName(name) {
 		return nil, invalidBucketName(name)
 	}
-	if set.Ownership == "" {
-		set.Ownership = ownerEnforced
-	}
+	set.Ownership = cmp.Or(set.Ownership, ownerEnforced)
 	if err := checkOwnership(set.Ownership); err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package s3
 
 import (
+	"cmp"
 	"net/url"
 	"slices"
 	"strconv"
@@ -59,12 +60,8 @@ func (g *Given) properties(b *bucket.Bucket) (bucket.Properties, error) {
 		},
 		Metadata: g.Metadata, StorageClass: g.StorageClass, Redirect: g.WebsiteRedirectLocation, ACL: g.ACL,
 	}
-	if p.Headers.ContentType == "" {
-		p.Headers.ContentType = defaultType
-	}
-	if p.StorageClass == "" {
-		p.StorageClass = standard
-	}
+	p.Headers.ContentType = cmp.Or(p.Headers.ContentType, defaultType)
+	p.StorageClass = cmp.Or(p.StorageClass, standard)
 	if !slices.Contains(storageClasses, p.StorageClass) {
 		return p, rest.Refuse(400, "InvalidStorageClass", "The storage class you specified is not valid",
 			"StorageClassRequested", p.StorageClass)

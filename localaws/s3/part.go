@@ -1,6 +1,7 @@
 package s3
 
 import (
+	"cmp"
 	"encoding/hex"
 	"strings"
 	"time"
@@ -95,9 +96,7 @@ func checkPartSum(u *bucket.Upload, algorithm string) error {
 	if want == "" || algorithm == want || algorithm == "" && u.Checksum.Type == fullObject {
 		return nil
 	}
-	if algorithm == "" {
-		algorithm = "null"
-	}
+	algorithm = cmp.Or(algorithm, "null")
 	return invalidRequest("Checksum Type mismatch occurred, expected checksum Type: " + strings.ToLower(want) +
 		", actual checksum Type: " + strings.ToLower(algorithm))
 }

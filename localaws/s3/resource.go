@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"net"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/godwitmq/godwit/localaws/rest"
@@ -42,12 +43,7 @@ func validBucketName(name string) bool {
 			return false
 		}
 	}
-	for _, p := range reservedSuffixes {
-		if strings.HasSuffix(name, p) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(reservedSuffixes, func(p string) bool { return strings.HasSuffix(name, p) })
 }
 
 func invalidBucketName(name string) error {

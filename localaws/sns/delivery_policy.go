@@ -1,6 +1,7 @@
 package sns
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
@@ -64,9 +65,7 @@ var backoffFunctions = []string{"arithmetic", "exponential", "geometric", "linea
 func (d topicDelivery) effective() topicDelivery {
 	e := d
 	e.HTTP.Retry = d.HTTP.Retry.filled()
-	if e.HTTP.Request == nil {
-		e.HTTP.Request = &requestPolicy{defaultContentType}
-	}
+	e.HTTP.Request = cmp.Or(e.HTTP.Request, &requestPolicy{defaultContentType})
 	return e
 }
 
@@ -167,9 +166,7 @@ func checkDelivery(r *retryPolicy, t *throttlePolicy, q *requestPolicy) *wire.Er
 // filled returns the policy, completed with SNS's defaults; r may be nil.
 func (r *retryPolicy) filled() *retryPolicy {
 	f := retryPolicy{}
-	if r != nil {
-		f = *r
-	}
+	f = *cmp.Or(r, &retryPolicy{})
 	or := func(v **int, n int) {
 		if *v == nil {
 			*v = &n
@@ -181,9 +178,7 @@ func (r *retryPolicy) filled() *retryPolicy {
 	or(&f.NumMaxDelayRetries, 0)
 	or(&f.NumNoDelayRetries, 0)
 	or(&f.NumMinDelayRetries, 0)
-	if f.BackoffFunction == "" {
-		f.BackoffFunction = "linear"
-	}
+	f.BackoffFunction = cmp.Or(f.BackoffFunction, "linear")
 	return &f
 }
 

@@ -1,6 +1,7 @@
 package sns
 
 import (
+	"cmp"
 	"encoding/json"
 	"regexp"
 	"slices"
@@ -108,9 +109,7 @@ func (s *sender) keepNotification(n *notification, to recipient) {
 	switch text := n.message.textFor(to.sub.protocol); {
 	case to.sub.protocol == "email":
 		m.Subject, m.Body = n.message.subject, text
-		if m.Subject == "" {
-			m.Subject = "AWS Notification Message"
-		}
+		m.Subject = cmp.Or(m.Subject, "AWS Notification Message")
 	case to.sub.protocol == "lambda":
 		m.Body = n.lambdaEvent(to)
 	case to.sub.protocol == "sms" || to.sub.protocol == "application" || to.settings.raw:

@@ -1,6 +1,7 @@
 package sqs
 
 import (
+	"cmp"
 	"context"
 	"strings"
 
@@ -115,9 +116,7 @@ func (o *Options) means(region, name string) bool {
 func (c call) url(name string) string {
 	s := c.at
 	account, host := s.opts.Account, wire.HostRegion(c.BaseURL)
-	if host == "" {
-		host = s.opts.Home
-	}
+	host = cmp.Or(host, s.opts.Home)
 	if host != s.opts.Region && !s.opts.SingleRegion {
 		account += "." + s.opts.Region
 	}

@@ -1,6 +1,7 @@
 package sqs
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"strconv"
@@ -78,9 +79,7 @@ func (in *ReceiveMessageInput) systemNames(p wire.Protocol) []string {
 // signed, and its program.
 func receiver(c call) string {
 	who := c.Caller
-	if who == "" {
-		who = c.Account
-	}
+	who = cmp.Or(who, c.Account)
 	return strings.TrimSpace(who + " " + c.Agent)
 }
 

@@ -2,6 +2,7 @@ package sqs
 
 import (
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -120,12 +121,7 @@ func (s *Service) Queues() []*Queue {
 
 // sorted is the same as Queues; the caller holds the lock.
 func (s *Service) sorted() []*Queue {
-	all := make([]*Queue, 0, len(s.queues))
-	for _, q := range s.queues {
-		all = append(all, q)
-	}
-	slices.SortFunc(all, func(a, b *Queue) int { return strings.Compare(a.name, b.name) })
-	return all
+	return slices.SortedFunc(maps.Values(s.queues), func(a, b *Queue) int { return strings.Compare(a.name, b.name) })
 }
 
 // byName returns the queue with a name that a call has, or nil.

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"net/http"
 	"reflect"
 	"strings"
@@ -36,9 +37,7 @@ func queryJSONStruct(b []byte, s *shape, v reflect.Value) []byte {
 			b = append(b, ',')
 		}
 		name := f.form.json
-		if name == "" {
-			name = f.jsonName
-		}
+		name = cmp.Or(name, f.jsonName)
 		b = append(appendJSONString(b, name), ':')
 		b = queryJSON(b, f.shape, f.form, f.in(v))
 	}

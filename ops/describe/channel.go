@@ -1,6 +1,7 @@
 package describe
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -51,10 +52,7 @@ type Options struct {
 // Read looks at a channel, by its name. The error for a channel that does not exist is of class NotFound, and names
 // similar ones.
 func Read(ctx context.Context, b driver.Backend, name string, o *Options) (*Channel, error) {
-	var opts Options
-	if o != nil {
-		opts = *o
-	}
+	opts := *cmp.Or(o, &Options{})
 	all, err := ops.List(ctx, b, &ops.ListOptions{NoDepths: true})
 	if err != nil {
 		return nil, err

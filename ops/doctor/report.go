@@ -60,10 +60,7 @@ type Report struct {
 
 // Examine looks at channels.
 func Examine(ctx context.Context, b driver.Backend, o *Options) (*Report, error) {
-	var opts Options
-	if o != nil {
-		opts = *o
-	}
+	opts := *cmp.Or(o, &Options{})
 	if _, err := path.Match(opts.Match, ""); err != nil {
 		return nil, fmt.Errorf("doctor: Options.Match is %q: %w", opts.Match, err)
 	}

@@ -57,10 +57,7 @@ type Reports struct {
 
 // New reads the list of addresses, some of which may be files of others. It makes no request.
 func New(o *Options) (*Processes, error) {
-	var opts Options
-	if o != nil {
-		opts = *o
-	}
+	opts := *cmp.Or(o, &Options{})
 	p := &Processes{
 		own: opts.Own, busy: make(chan struct{}, 1),
 		client: &http.Client{

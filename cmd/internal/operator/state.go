@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -26,9 +27,7 @@ func ParseState(address string) (State, error) {
 // Open opens the state with the options, whose Bucket and Key it sets. nil: the environment's AWS.
 func (s State) Open(ctx context.Context, o *s3store.StateOptions) (*s3store.State, error) {
 	opts := s3store.StateOptions{}
-	if o != nil {
-		opts = *o
-	}
+	opts = *cmp.Or(o, &s3store.StateOptions{})
 	opts.Bucket, opts.Key = s.Bucket, s.Key
 	return s3store.OpenState(ctx, &opts)
 }

@@ -1,6 +1,7 @@
 package deadletter
 
 import (
+	"cmp"
 	"encoding/binary"
 	"math"
 	"strconv"
@@ -87,10 +88,7 @@ var dialects = []dialect{
 // Copy is the dead letter of a record: its content, with the reason of its rejection. The caller sets the topic. death
 // may be nil.
 func Copy(r *kgo.Record, group string, death *driver.Death, attempt int32) *kgo.Record {
-	var d driver.Death
-	if death != nil {
-		d = *death
-	}
+	d := *cmp.Or(death, &driver.Death{})
 	d.Attempts = max(d.Attempts, attempt)
 	c := &kgo.Record{Key: r.Key, Value: r.Value, Headers: make([]kgo.RecordHeader, 0, len(r.Headers)+8)}
 	for _, h := range r.Headers {

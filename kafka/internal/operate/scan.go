@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -234,12 +235,8 @@ func (s *scan) read(ctx context.Context, p *stretch) (lost bool, err error) {
 
 // moved reports whether an error says that the partition may be elsewhere, or begin elsewhere: look has looked.
 func moved(err error) bool {
-	for _, one := range []error{kerr.OffsetOutOfRange, kerr.UnknownTopicID, kerr.UnknownTopicOrPartition} {
-		if errors.Is(err, one) {
-			return true
-		}
-	}
-	return false
+	gone := []error{kerr.OffsetOutOfRange, kerr.UnknownTopicID, kerr.UnknownTopicOrPartition}
+	return slices.ContainsFunc(gone, func(one error) bool { return errors.Is(err, one) })
 }
 
 // fetch reads some records, and returns the offset of the next one.

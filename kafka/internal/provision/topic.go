@@ -1,6 +1,7 @@
 package provision
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -89,9 +90,7 @@ func (p *Provisioner) Request(ctx context.Context, w Wish, replicas int) (made b
 	for k, v := range w.Config {
 		config[k] = &v
 	}
-	if replicas == 0 {
-		replicas = -1
-	}
+	replicas = cmp.Or(replicas, -1)
 	_, err = p.cluster.Admin.CreateTopic(ctx, int32(w.Partitions), int16(replicas), config, w.Name)
 	switch {
 	case errors.Is(err, kerr.TopicAlreadyExists):

@@ -1,6 +1,9 @@
 package records
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -109,9 +112,7 @@ func (c *Commitment) Question(m *Member) *kmsg.OffsetFetchRequest {
 	for topic, ps := range c.Offsets {
 		t := kmsg.NewOffsetFetchRequestGroupTopic()
 		t.Topic, t.TopicID = topic, m.Topics[topic]
-		for n := range ps {
-			t.Partitions = append(t.Partitions, n)
-		}
+		t.Partitions = slices.Collect(maps.Keys(ps))
 		g.Topics = append(g.Topics, t)
 	}
 	req.Groups = append(req.Groups, g)

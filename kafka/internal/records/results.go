@@ -1,6 +1,9 @@
 package records
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -172,11 +175,7 @@ func (rs *Results) Seal(batch []*Result, c *Commitment) bool {
 		}
 	}
 	if c != nil {
-		var es []*Epoch
-		for _, e := range l.Epochs.open {
-			es = append(es, e)
-		}
-		l.include(c, es)
+		l.include(c, slices.Collect(maps.Values(l.Epochs.open)))
 	}
 	return true
 }

@@ -6,6 +6,8 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -250,10 +252,7 @@ func (m *member) assign(by map[int32]map[int32]bool) {
 func (m *member) all() (all []*session) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, s := range m.sessions {
-		all = append(all, s)
-	}
-	return all
+	return slices.Collect(maps.Values(m.sessions))
 }
 
 // sessionsNow is how many sessions fetch. Any goroutine may call it.

@@ -1,6 +1,7 @@
 package metric
 
 import (
+	"cmp"
 	"maps"
 	"math"
 	"slices"
@@ -70,9 +71,7 @@ const NoUnit = "None"
 
 // NewStore returns an empty store; nil: its room is its own.
 func NewStore(room *Room) *Store {
-	if room == nil {
-		room = &Room{}
-	}
+	room = cmp.Or(room, &Room{})
 	return &Store{room: room, series: map[string]*series{}}
 }
 
@@ -89,9 +88,7 @@ func (s *Store) put(now time.Time, x *Sample) {
 	one, key := s.of(x.ID)
 	one.seen = now
 	unit := x.Unit
-	if unit == "" {
-		unit = NoUnit
-	}
+	unit = cmp.Or(unit, NoUnit)
 	t := one.track(unit)
 	t.put(x.At.Unix(), x.Stats, x.Fine)
 	s.count(one, one.bytes(key))

@@ -1,6 +1,8 @@
 package filter
 
 import (
+	"slices"
+
 	"github.com/godwitmq/godwit/localaws/sns/jsontext"
 )
 
@@ -18,12 +20,7 @@ func (p *Policy) MatchAttributes(attributes []Attribute) bool {
 	if len(attributes) == 0 {
 		return false
 	}
-	for _, b := range p.branches {
-		if p.branchMatches(b, attributes) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.branches, func(b []clause) bool { return p.branchMatches(b, attributes) })
 }
 
 func (p *Policy) branchMatches(clauses []clause, attributes []Attribute) bool {

@@ -132,10 +132,5 @@ func (c *clause) matchesAbsence() bool {
 
 // matches reports whether one of the patterns matches v.
 func (c *clause) matches(v *value) bool {
-	for _, p := range c.patterns {
-		if p.matches(v) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.patterns, func(p pattern) bool { return p.matches(v) })
 }

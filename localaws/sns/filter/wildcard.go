@@ -2,6 +2,7 @@ package filter
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/godwitmq/godwit/localaws/sns/jsontext"
@@ -44,12 +45,7 @@ func (p wildcard) matches(v *value) bool {
 type anythingButWildcards []wildcard
 
 func (p anythingButWildcards) matches(v *value) bool {
-	for _, w := range p {
-		if w.matches(v) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(p, func(w wildcard) bool { return w.matches(v) })
 }
 
 // wildcardText parses the pattern of the current token. A backslash makes the next wildcard or backslash literal.

@@ -202,11 +202,7 @@ func moveOut(attributes map[string]types.MessageAttributeValue, n int, routing s
 		}
 		return 0
 	}
-	names := make([]string, 0, len(attributes))
-	for name := range attributes {
-		names = append(names, name)
-	}
-	slices.SortFunc(names, func(a, b string) int {
+	names := slices.SortedFunc(maps.Keys(attributes), func(a, b string) int {
 		if x, y := rank(a), rank(b); x != y {
 			return x - y
 		}

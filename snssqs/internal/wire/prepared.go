@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -90,9 +91,7 @@ func encode(ch driver.Channel, m *driver.Message, apart bool, as Form) (*prepare
 		w.group, env.OrderKey = hashed(w.group), m.OrderKey
 	}
 	if ch.Ordered {
-		if w.group == "" {
-			w.group = defaultGroup
-		}
+		w.group = cmp.Or(w.group, defaultGroup)
 		if !apart {
 			id := newDedup(m)
 			w.dedup = id.with(m.Body)
