@@ -45,9 +45,9 @@ func describeAlarms(s *Service, in *DescribeAlarmsInput) (*DescribeAlarmsOutput,
 	if fault != nil {
 		return nil, fault
 	}
-	after, fault := openToken(in.NextToken)
-	if fault != nil {
-		return nil, fault
+	after, known := wire.ReadPageToken(in.NextToken)
+	if !known {
+		return nil, invalidToken()
 	}
 	out := &DescribeAlarmsOutput{CompositeAlarms: []CompositeAlarm{}, MetricAlarms: []MetricAlarm{}}
 	if len(in.AlarmTypes) > 0 && !slices.Contains(in.AlarmTypes, "MetricAlarm") {
@@ -60,7 +60,7 @@ func describeAlarms(s *Service, in *DescribeAlarmsInput) (*DescribeAlarmsOutput,
 			continue
 		}
 		if len(out.MetricAlarms) == page {
-			out.NextToken = sealToken(out.MetricAlarms[page-1].AlarmName)
+			out.NextToken = wire.PageToken(out.MetricAlarms[page-1].AlarmName)
 			break
 		}
 		out.MetricAlarms = append(out.MetricAlarms, a.shown())

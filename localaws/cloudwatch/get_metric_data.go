@@ -82,9 +82,9 @@ func getMetricData(s *Service, in *GetMetricDataInput) (*GetMetricDataOutput, er
 	if in.MaxDatapoints != nil {
 		page = int(*in.MaxDatapoints)
 	}
-	position, fault := openToken(in.NextToken)
-	if fault != nil {
-		return nil, fault
+	position, known := wire.ReadPageToken(in.NextToken)
+	if !known {
+		return nil, invalidToken()
 	}
 	now := s.opts.Clock.Now()
 	results, fault := evaluate(s, in.MetricDataQueries, *in.StartTime, *in.EndTime, now)
@@ -160,7 +160,7 @@ func cut(results []MetricDataResult, position string, page int) ([]MetricDataRes
 			if i > first {
 				skip = 0
 			}
-			return some, sealToken(fmt.Sprintf("%d.%d", i, skip+page)), nil
+			return some, wire.PageToken(fmt.Sprintf("%d.%d", i, skip+page)), nil
 		}
 		page -= len(r.Values)
 		some = append(some, r)

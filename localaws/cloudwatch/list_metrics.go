@@ -1,7 +1,6 @@
 package cloudwatch
 
 import (
-	"encoding/base64"
 	"slices"
 	"time"
 
@@ -50,9 +49,9 @@ const (
 // listMetrics lists metrics with samples of the last two weeks. AWS shows a new one after up to 15 minutes; here it is
 // listed at once (AWS's API reference, ListMetrics).
 func listMetrics(s *Service, in *ListMetricsInput) (*ListMetricsOutput, error) {
-	after, fault := openToken(in.NextToken)
-	if fault != nil {
-		return nil, fault
+	after, known := wire.ReadPageToken(in.NextToken)
+	if !known {
+		return nil, invalidToken()
 	}
 	since := s.opts.Clock.Now().Add(-listed)
 	switch in.RecentlyActive {
@@ -79,7 +78,7 @@ func listMetrics(s *Service, in *ListMetricsInput) (*ListMetricsOutput, error) {
 	})
 	if len(found) > metricsPage {
 		found = found[:metricsPage]
-		out.NextToken = sealToken(found[metricsPage-1].Key)
+		out.NextToken = wire.PageToken(found[metricsPage-1].Key)
 	}
 	for _, l := range found {
 		out.Metrics = append(out.Metrics,
@@ -102,20 +101,4 @@ func has(id metric.ID, f DimensionFilter) bool {
 	return slices.ContainsFunc(id.Dimensions, func(d metric.Dimension) bool {
 		return d.Name == f.Name && (f.Value == "" || f.Value == d.Value)
 	})
-}
-
-// sealToken and openToken turn a position in a list into a token and back.
-func sealToken(position string) string {
-	return base64.URLEncoding.EncodeToString([]byte("1" + position))
-}
-
-func openToken(token string) (string, *wire.Error) {
-	if token == "" {
-		return "", nil
-	}
-	position, err := base64.URLEncoding.DecodeString(token)
-	if err != nil || len(position) == 0 || position[0] != '1' {
-		return "", invalidToken()
-	}
-	return string(position[1:]), nil
 }

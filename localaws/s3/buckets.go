@@ -2,7 +2,6 @@ package s3
 
 import (
 	"cmp"
-	"encoding/base64"
 	"errors"
 	"slices"
 	"strings"
@@ -220,9 +219,9 @@ func listBuckets(c call, in *ListBucketsInput) (*ListBucketsOutput, error) {
 		return nil, rest.Refuse(400, "InvalidArgument", "Argument value "+in.BucketRegion+" is not a valid AWS Region",
 			"ArgumentName", "bucket-region")
 	}
-	after, err := readToken(in.ContinuationToken)
-	if err != nil {
-		return nil, err
+	after, known := wire.ReadPageToken(in.ContinuationToken)
+	if !known {
+		return nil, badToken()
 	}
 	out := &ListBucketsOutput{Buckets: []ListedBucket{}, Owner: owner(c.Account)}
 	if in.Prefix != "" {
@@ -234,32 +233,13 @@ func listBuckets(c call, in *ListBucketsInput) (*ListBucketsOutput, error) {
 			continue
 		}
 		if len(out.Buckets) == limit {
-			token := writeToken(out.Buckets[limit-1].Name)
+			token := wire.PageToken(out.Buckets[limit-1].Name)
 			out.ContinuationToken = &token
 			break
 		}
 		out.Buckets = append(out.Buckets, ListedBucket{b.Name(), b.Created(), b.Region(), b.ARN()})
 	}
 	return out, nil
-}
-
-// tokenMark begins a token, so that another text is not taken for one.
-const tokenMark = "1:"
-
-func writeToken(last string) string {
-	return base64.URLEncoding.EncodeToString([]byte(tokenMark + last))
-}
-
-func readToken(token string) (string, error) {
-	if token == "" {
-		return "", nil
-	}
-	text, err := base64.URLEncoding.DecodeString(token)
-	last, ok := strings.CutPrefix(string(text), tokenMark)
-	if err != nil || !ok {
-		return "", badToken()
-	}
-	return last, nil
 }
 
 func badToken() error {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/godwitmq/godwit/localaws/rest"
 	"github.com/godwitmq/godwit/localaws/s3/bucket"
+	"github.com/godwitmq/godwit/localaws/wire"
 )
 
 // maxPage is the most keys of a page, and how many there are unless the client says otherwise.
@@ -198,7 +199,8 @@ func listObjectsV2(_ call, b *bucket.Bucket, in *ListObjectsV2Input) (*ListObjec
 	}
 	q := bucket.Query{Prefix: in.Prefix, Delimiter: in.Delimiter, After: in.StartAfter, Limit: limit}
 	if in.ContinuationToken != nil {
-		if q.After, err = readToken(*in.ContinuationToken); err != nil || q.After == "" {
+		var known bool
+		if q.After, known = wire.ReadPageToken(*in.ContinuationToken); !known || q.After == "" {
 			return nil, badToken()
 		}
 	}
@@ -218,7 +220,7 @@ func listObjectsV2(_ call, b *bucket.Bucket, in *ListObjectsV2Input) (*ListObjec
 		out.StartAfter = e.optional(in.StartAfter)
 	}
 	if page.More {
-		token := writeToken(page.Last)
+		token := wire.PageToken(page.Last)
 		out.NextContinuationToken = &token
 	}
 	return out, nil

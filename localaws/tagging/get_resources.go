@@ -3,7 +3,6 @@ package tagging
 import (
 	"cmp"
 	"context"
-	"encoding/base64"
 	"maps"
 	"slices"
 	"strings"
@@ -63,9 +62,9 @@ func (s *Service) getResources(_ context.Context, c *wire.Call, in *GetResources
 	if fault := in.check(); fault != nil {
 		return nil, fault
 	}
-	after, fault := readToken(in.PaginationToken)
-	if fault != nil {
-		return nil, fault
+	after, known := wire.ReadPageToken(in.PaginationToken)
+	if !known {
+		return nil, invalid("PaginationToken is not one that this server gave")
 	}
 	out := &GetResourcesOutput{ResourceTagMappingList: []ResourceMapping{}}
 	token, tags := "", 0
@@ -75,7 +74,7 @@ func (s *Service) getResources(_ context.Context, c *wire.Call, in *GetResources
 		}
 		full := len(out.ResourceTagMappingList) == in.perPage()
 		if tags += len(r.Tags); full || in.TagsPerPage != nil && tags > *in.TagsPerPage {
-			token = writeToken(out.ResourceTagMappingList[len(out.ResourceTagMappingList)-1].ResourceARN)
+			token = wire.PageToken(out.ResourceTagMappingList[len(out.ResourceTagMappingList)-1].ResourceARN)
 			break
 		}
 		out.ResourceTagMappingList = append(out.ResourceTagMappingList, mapping(r))
@@ -163,24 +162,6 @@ func mapping(r Resource) ResourceMapping {
 		m.Tags = append(m.Tags, Tag{k, r.Tags[k]})
 	}
 	return m
-}
-
-const tokenMark = "after:"
-
-func writeToken(arn string) string {
-	return base64.StdEncoding.EncodeToString([]byte(tokenMark + arn))
-}
-
-func readToken(token string) (string, *wire.Error) {
-	if token == "" {
-		return "", nil
-	}
-	raw, err := base64.StdEncoding.DecodeString(token)
-	arn, ok := strings.CutPrefix(string(raw), tokenMark)
-	if err != nil || !ok {
-		return "", invalid("PaginationToken is not one that this server gave")
-	}
-	return arn, nil
 }
 
 func invalid(message string) *wire.Error {
