@@ -1,5 +1,7 @@
 package drivertest
 
+import "slices"
+
 // testCase checks one promise of package driver.
 type testCase struct {
 	name  string
@@ -10,18 +12,14 @@ type testCase struct {
 
 // cases returns the kit in the order in which an author would build a backend.
 func cases() []testCase {
-	var all []testCase
-	for _, part := range [][]testCase{
+	return slices.Concat(
 		sendCases(), receiveCases(), settleCases(), leaseCases(), orderCases(),
 		rejectCases(), expiryCases(), repeatCases(), exchangeCases(), largeCases(), provisionCases(), operationsCases(),
 		catalogCases(), rewindCases(),
 		pauseCases(), purgeCases(), removeCases(), planCases(), snapshotCases(), activityCases(), forwardCases(),
 		peekCases(), orphansCases(),
 		closeCases(), transformCases(),
-	} {
-		all = append(all, part...)
-	}
-	return all
+	)
 }
 
 // need returns a condition for an ability.

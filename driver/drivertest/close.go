@@ -10,15 +10,13 @@ import (
 func closeCases() []testCase {
 	return []testCase{
 		{
-			name:  "close/ends",
+			name: "close/ends", run: closeEnds,
 			shows: "a closed sender and receiver answer ErrClosed, and closing twice is no error",
-			run:   closeEnds,
 		},
 		{name: "close/backend", shows: "a closed backend opens nothing", run: closeBackend},
 		{
-			name:  "close/unsettled",
+			name: "close/unsettled", run: closeUnsettled,
 			shows: "messages that were not settled at Close are delivered again",
-			run:   closeUnsettled,
 		},
 	}
 }

@@ -12,40 +12,28 @@ func exchangeCases() []testCase {
 	ordered := need("ordered exchanges", func(h *Harness) bool { return h.Can.Exchanges && h.Can.Ordered })
 	return []testCase{
 		{
-			name:  "exchange/fanout",
+			name: "exchange/fanout", run: exchangeFanout, needs: exchanges,
 			shows: "every queue of an exchange gets every message, with all its properties",
-			run:   exchangeFanout,
-			needs: exchanges,
 		},
 		{
-			name:  "exchange/filter",
+			name: "exchange/filter", run: exchangeFilter, needs: exchanges,
 			shows: "a filter selects by exact value and prefix, and other messages are discarded",
-			run:   exchangeFilter,
-			needs: exchanges,
 		},
 		{
-			name:  "exchange/exclude",
+			name: "exchange/exclude", run: exchangeExclude, needs: exchanges,
 			shows: "Exclude lets every other message pass, also one without a routing key",
-			run:   exchangeExclude,
-			needs: exchanges,
 		},
 		{
-			name:  "exchange/refilter",
+			name: "exchange/refilter", run: exchangeRefilter, needs: exchanges,
 			shows: "a changed filter is applied to the existing queue",
-			run:   exchangeRefilter,
-			needs: exchanges,
 		},
 		{
-			name:  "exchange/discarded",
+			name: "exchange/discarded", run: exchangeDiscarded, needs: exchanges,
 			shows: "messages that the receiver itself discards by its filter are reported, with the reason",
-			run:   exchangeDiscarded,
-			needs: exchanges,
 		},
 		{
-			name:  "exchange/ordered",
+			name: "exchange/ordered", run: exchangeOrdered, needs: ordered,
 			shows: "an ordered exchange keeps the order of each key in each queue",
-			run:   exchangeOrdered,
-			needs: ordered,
 		},
 		{
 			name:  "exchange/recreated",
@@ -62,16 +50,12 @@ func exchangeCases() []testCase {
 				func(h *Harness) bool { return h.Can.Exchanges && h.DropExchange != nil }),
 		},
 		{
-			name:  "exchange/delay",
+			name: "exchange/delay", run: exchangeDelay, needs: exchanges,
 			shows: "Prepare returns an error for a delay that an exchange does not support",
-			run:   exchangeDelay,
-			needs: exchanges,
 		},
 		{
-			name:  "exchange/kind",
+			name: "exchange/kind", run: exchangeKind, needs: ordered,
 			shows: "a name that already exists as the other kind, or with the other ordering, is an error",
-			run:   exchangeKind,
-			needs: ordered,
 		},
 	}
 }

@@ -9,31 +9,26 @@ import (
 func expiryCases() []testCase {
 	return []testCase{
 		{
-			name:  "expiry/sent",
+			name: "expiry/sent", run: expirySent,
 			shows: "a delivery has its message's expiry, and the service's time of the acceptance",
-			run:   expirySent,
 		},
 		{
-			name:  "expiry/first",
+			name: "expiry/first", run: expiryFirst,
 			shows: "a message that is sent again has the time of its first acceptance",
-			run:   expiryFirst,
 		},
 		{
-			name:  "expiry/retried",
+			name: "expiry/retried", run: expiryRetried,
 			shows: "expiry and first acceptance survive a retry that the service keeps",
-			run:   expiryRetried,
 		},
 		{
-			name:  "expiry/rejected",
-			shows: "a dead letter has the expiry and the first acceptance of its message",
-			run:   expiryRejected,
+			name: "expiry/rejected", run: expiryRejected,
 			needs: need("dead letters", func(h *Harness) bool { return h.Can.DeadLetters }),
+			shows: "a dead letter has the expiry and the first acceptance of its message",
 		},
 		{
-			name:  "expiry/forwarded",
-			shows: "a message that is forwarded keeps its first acceptance, unless its expiry is renewed",
-			run:   expiryForwarded,
+			name: "expiry/forwarded", run: expiryForwarded,
 			needs: need("driver.Forwarders and driver.RawReaders", func(h *Harness) bool { return h.Can.Forwards }),
+			shows: "a message that is forwarded keeps its first acceptance, unless its expiry is renewed",
 		},
 		{
 			name:  "expiry/revived",

@@ -17,22 +17,16 @@ func forwardCases() []testCase {
 	})
 	return []testCase{
 		{
-			name:  "forward/unchanged",
+			name: "forward/unchanged", run: forwardUnchanged, needs: forwards,
 			shows: "a message that is forwarded arrives with all its properties, and can be forwarded again",
-			run:   forwardUnchanged,
-			needs: forwards,
 		},
 		{
-			name:  "forward/edited",
+			name: "forward/edited", run: forwardEdited, needs: forwards,
 			shows: "an edited body replaces the body, and nothing else changes",
-			run:   forwardEdited,
-			needs: forwards,
 		},
 		{
-			name:  "forward/refused",
+			name: "forward/refused", run: forwardRefused, needs: forwards,
 			shows: "raw messages of another format, and those that are too large, are refused one by one",
-			run:   forwardRefused,
-			needs: forwards,
 		},
 		{
 			name:  "forward/ordered",
@@ -56,16 +50,12 @@ func forwardCases() []testCase {
 				func(h *Harness) bool { return h.Can.Forwards && h.Can.Large }),
 		},
 		{
-			name:  "return/revived",
+			name: "return/revived", run: returnRevived, needs: dead,
 			shows: "a dead letter goes back without its death, and the next one knows how often it died",
-			run:   returnRevived,
-			needs: dead,
 		},
 		{
-			name:  "return/letters",
+			name: "return/letters", run: returnLetters, needs: dead,
 			shows: "a dead letter that is forwarded to dead letters keeps its reasons",
-			run:   returnLetters,
-			needs: dead,
 		},
 		{
 			name:  "return/alone",
@@ -76,10 +66,8 @@ func forwardCases() []testCase {
 			}),
 		},
 		{
-			name:  "return/missing",
+			name: "return/missing", run: returnMissing, needs: dead,
 			shows: "the way back of dead letters that do not exist is an error, and creates nothing",
-			run:   returnMissing,
-			needs: dead,
 		},
 	}
 }

@@ -14,34 +14,27 @@ func largeCases() []testCase {
 	large := need("a store", func(h *Harness) bool { return h.Can.Large })
 	return []testCase{
 		{
-			name:  "large/whole",
+			name: "large/whole", run: largeWhole, needs: large,
 			shows: "a large body, also that of a Reader, is read by its Opener, as often as needed",
-			run:   largeWhole,
-			needs: large,
 		},
 		{
-			name:  "large/done",
+			name: "large/done", run: largeDone, needs: large,
 			shows: "the body is deleted after its message is done, and not before; on a log, not at all",
-			run:   largeDone,
-			needs: large,
 		},
 		{
-			name:  "large/rejected",
-			shows: "a dead letter has the body of its message",
-			run:   largeRejected,
+			name: "large/rejected", run: largeRejected,
 			needs: need("a store and dead letters", func(h *Harness) bool { return h.Can.Large && h.Can.DeadLetters }),
+			shows: "a dead letter has the body of its message",
 		},
 		{
-			name:  "large/fanout",
-			shows: "a body that several queues read is not deleted with the message of one of them",
-			run:   largeFanout,
+			name: "large/fanout", run: largeFanout,
 			needs: need("a store and exchanges", func(h *Harness) bool { return h.Can.Large && h.Can.Exchanges }),
+			shows: "a body that several queues read is not deleted with the message of one of them",
 		},
 		{
-			name:  "large/duplicate",
-			shows: "the body of a Reader makes two messages one, as other bodies do",
-			run:   largeDuplicate,
+			name: "large/duplicate", run: largeDuplicate,
 			needs: need("a store and ordered channels", func(h *Harness) bool { return h.Can.Large && h.Can.Ordered }),
+			shows: "the body of a Reader makes two messages one, as other bodies do",
 		},
 	}
 }

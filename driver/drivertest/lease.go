@@ -10,24 +10,18 @@ func leaseCases() []testCase {
 	leases := need("leases", func(h *Harness) bool { return h.Can.Leases })
 	return []testCase{
 		{
-			name:  "lease/ends",
+			name: "lease/ends", run: leaseEnds, needs: leases,
 			shows: "a message that is not settled is delivered again when its lease ends, not before",
-			run:   leaseEnds,
-			needs: leases,
 		},
 		{name: "lease/told", shows: "LeaseEnds is never later than the real end", run: leaseTold, needs: leases},
 		{name: "lease/extend", shows: "an extended lease lasts", run: leaseExtend, needs: leases},
 		{
-			name:  "lease/superseded",
+			name: "lease/superseded", run: leaseSuperseded, needs: leases,
 			shows: "a settle under a lost lease does not finish the new holder's delivery",
-			run:   leaseSuperseded,
-			needs: leases,
 		},
 		{
-			name:  "lease/finished",
+			name: "lease/finished", run: leaseFinished, needs: leases,
 			shows: "a redelivery of a message that this receiver has finished is discarded",
-			run:   leaseFinished,
-			needs: leases,
 		},
 	}
 }

@@ -19,29 +19,21 @@ func orderCases() []testCase {
 			needs: ordered,
 		},
 		{
-			name:  "order/key",
+			name: "order/key", run: orderKey, needs: ordered,
 			shows: "messages of one key arrive in the order in which they were sent",
-			run:   orderKey,
-			needs: ordered,
 		},
 		{name: "order/keys", shows: "any text may be an order key, and arrives", run: orderKeys, needs: ordered},
 		{
-			name:  "order/release",
+			name: "order/release", run: orderRelease, needs: both,
 			shows: "a lane that is released in one batch is delivered again in order",
-			run:   orderRelease,
-			needs: both,
 		},
 		{
-			name:  "order/blocked",
+			name: "order/blocked", run: orderBlocked, needs: both,
 			shows: "while a message is in flight, later messages of its key do not overtake it",
-			run:   orderBlocked,
-			needs: both,
 		},
 		{
-			name:  "order/duplicate",
+			name: "order/duplicate", run: orderDuplicate, needs: ordered,
 			shows: "a message sent again with its dedup id is accepted and not delivered, and its receipt says so",
-			run:   orderDuplicate,
-			needs: ordered,
 		},
 	}
 }

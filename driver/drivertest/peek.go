@@ -15,28 +15,21 @@ func peekCases() []testCase {
 	peeks := need("Operations.Peek", func(h *Harness) bool { return h.Can.Peeks })
 	return []testCase{
 		{
-			name:  "peek/untouched",
+			name: "peek/untouched", run: peekUntouched, needs: peeks,
 			shows: "a peek returns messages with all properties, and neither receives nor hides them",
-			run:   peekUntouched,
-			needs: peeks,
 		},
 		{
-			name:  "peek/positions",
+			name: "peek/positions", run: peekPositions, needs: peeks,
 			shows: "a peek begins at the start, at an id or at a time, or returns the last messages",
-			run:   peekPositions,
-			needs: peeks,
 		},
 		{
-			name:  "peek/missing",
+			name: "peek/missing", run: peekMissing, needs: peeks,
 			shows: "a peek at a channel or an id that does not exist is an error, and creates nothing",
-			run:   peekMissing,
-			needs: peeks,
 		},
 		{
-			name:  "peek/follow",
-			shows: "a follower gets what comes, or all from a time or an id on, and takes nothing from a consumer",
-			run:   peekFollow,
+			name: "peek/follow", run: peekFollow,
 			needs: need("Operations.Follow", func(h *Harness) bool { return h.Can.Follows }),
+			shows: "a follower gets what comes, or all from a time or an id on, and takes nothing from a consumer",
 		},
 	}
 }

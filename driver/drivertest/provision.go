@@ -11,22 +11,16 @@ func provisionCases() []testCase {
 	return []testCase{
 		{name: "provision/twice", shows: "provisioning is idempotent", run: provisionTwice, needs: provisions},
 		{
-			name:  "provision/verify",
+			name: "provision/verify", run: provisionVerify, needs: provisions,
 			shows: "Verify creates nothing and reports what is missing, and a producer changes nothing of a consumer's",
-			run:   provisionVerify,
-			needs: provisions,
 		},
 		{
-			name:  "provision/never",
+			name: "provision/never", run: provisionNever, needs: provisions,
 			shows: "Never makes no call",
-			run:   provisionNever,
-			needs: provisions,
 		},
 		{
-			name:  "provision/missing",
+			name: "provision/missing", run: provisionMissing, needs: provisions,
 			shows: "the error for opening a channel that does not exist is of class NotFound",
-			run:   provisionMissing,
-			needs: provisions,
 		},
 		{
 			name:  "inspect/depth",

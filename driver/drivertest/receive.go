@@ -14,21 +14,17 @@ func receiveCases() []testCase {
 		{name: "receive/appends", shows: "a receive appends to what it was given", run: receiveAppends},
 		{name: "receive/empty", shows: "an empty poll ends without an error when its wait is over", run: receiveEmpty},
 		{
-			name:  "receive/wakes",
+			name: "receive/wakes", run: receiveWakes, needs: longPolls,
 			shows: "an open poll returns as soon as a message is sent",
-			run:   receiveWakes,
-			needs: longPolls,
 		},
 		{
-			name:  "receive/cancel",
+			name: "receive/cancel", run: receiveCancel,
 			shows: "a canceled poll returns without an error and loses nothing",
-			run:   receiveCancel,
 		},
 		{
-			name:  "receive/throttled",
-			shows: "the error of a poll that is refused as too frequent is of class Throttled",
-			run:   receiveThrottled,
+			name: "receive/throttled", run: receiveThrottled,
 			needs: need("Faults.Throttle", func(h *Harness) bool { return h.Faults.Throttle != nil }),
+			shows: "the error of a poll that is refused as too frequent is of class Throttled",
 		},
 		{name: "receive/stalls", shows: "a receiver that returns messages complains of no stall", run: receiveStalls},
 		{

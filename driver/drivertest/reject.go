@@ -10,10 +10,8 @@ func rejectCases() []testCase {
 	dead := need("dead letters", func(h *Harness) bool { return h.Can.DeadLetters })
 	return []testCase{
 		{
-			name:  "reject/copied",
+			name: "reject/copied", run: rejectCopied, needs: dead,
 			shows: "a rejected message is a dead letter with the reasons, otherwise unchanged",
-			run:   rejectCopied,
-			needs: dead,
 		},
 		{
 			name:  "reject/found",

@@ -16,10 +16,9 @@ func repeatCases() []testCase {
 				func(h *Harness) bool { return h.Can.DeadLetters && h.Faults.Throttle != nil }),
 		},
 		{
-			name:  "reject/anytext",
-			shows: "the reasons may be any text of any length",
-			run:   rejectAnyText,
+			name: "reject/anytext", run: rejectAnyText,
 			needs: need("dead letters", func(h *Harness) bool { return h.Can.DeadLetters }),
+			shows: "the reasons may be any text of any length",
 		},
 	}
 }

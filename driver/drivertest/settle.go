@@ -10,22 +10,19 @@ func settleCases() []testCase {
 	return []testCase{
 		{name: "settle/done", shows: "a delivery that is done is not delivered again", run: settleDone},
 		{
-			name:  "settle/release",
+			name: "settle/release", run: settleRelease,
+			needs: need("leases", func(h *Harness) bool { return h.Can.Leases }),
 			shows: "a released delivery can be received again at once, with the same id",
-			run:   settleRelease,
-			needs: need("leases", func(h *Harness) bool { return h.Can.Leases }),
 		},
 		{
-			name:  "settle/retry",
-			shows: "a retry is delivered again after its time, not before",
-			run:   settleRetry,
+			name: "settle/retry", run: settleRetry,
 			needs: need("retries kept by the service", func(h *Harness) bool { return h.Can.Retries }),
+			shows: "a retry is delivered again after its time, not before",
 		},
 		{
-			name:  "settle/mixed",
-			shows: "one call may hold verdicts of every kind",
-			run:   settleMixed,
+			name: "settle/mixed", run: settleMixed,
 			needs: need("leases", func(h *Harness) bool { return h.Can.Leases }),
+			shows: "one call may hold verdicts of every kind",
 		},
 		{
 			name:  "settle/partial",
@@ -35,10 +32,9 @@ func settleCases() []testCase {
 				func(h *Harness) bool { return h.Faults.FailEntry != nil && h.Can.Leases }),
 		},
 		{
-			name:  "settle/throttled",
-			shows: "a refused call can be repeated",
-			run:   settleThrottled,
+			name: "settle/throttled", run: settleThrottled,
 			needs: need("Faults.Throttle", func(h *Harness) bool { return h.Faults.Throttle != nil }),
+			shows: "a refused call can be repeated",
 		},
 	}
 }

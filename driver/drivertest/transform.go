@@ -10,24 +10,20 @@ func transformCases() []testCase {
 	transforms := need("transactions", func(h *Harness) bool { return h.Can.Transforms })
 	return []testCase{
 		{
-			name:  "transform/done",
+			name: "transform/done", run: transformDone, needs: transforms,
 			shows: "Done sends the attached messages, those that were attached last, in the order of a lane",
-			run:   transformDone, needs: transforms,
 		},
 		{
-			name:  "transform/other",
+			name: "transform/other", run: transformOther, needs: transforms,
 			shows: "Reject drops the attached messages, and copies the delivery to the dead letters",
-			run:   transformOther, needs: transforms,
 		},
 		{
-			name:  "transform/left",
+			name: "transform/left", run: transformLeft, needs: transforms,
 			shows: "a receiver that ends before Done sends nothing, and the delivery is received again",
-			run:   transformLeft, needs: transforms,
 		},
 		{
-			name:  "transform/foreign",
+			name: "transform/foreign", run: transformForeign, needs: transforms,
 			shows: "a sender of another backend is refused",
-			run:   transformForeign, needs: transforms,
 		},
 	}
 }
