@@ -29,11 +29,8 @@ type Resource struct {
 // maxTopic is the longest name of a topic that Kafka accepts.
 const maxTopic = 249
 
-// mapping checks Options.Names, and returns them for the names of topics and groups; nil: there are none.
-func (o *Options) mapping() (*layout.Mapping, error) {
-	if len(o.Names) == 0 {
-		return nil, nil
-	}
+// mapping checks Options.Names, and returns them for the names of topics and groups.
+func (o *Options) mapping() (m layout.Mapping, err error) {
 	places := map[driver.Channel]layout.Place{}
 	for _, name := range slices.Sorted(maps.Keys(o.Names)) {
 		r := o.Names[name]
@@ -42,19 +39,19 @@ func (o *Options) mapping() (*layout.Mapping, error) {
 			err = r.check(ch)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("kafka: Options.Names[%q]: %w", name, err)
+			return m, fmt.Errorf("kafka: Options.Names[%q]: %w", name, err)
 		}
 		if o.DeadLetterQueue != nil && r.DeadLetters != "" {
-			return nil, fmt.Errorf("kafka: Options.Names[%q].DeadLetters is %s, and Options.DeadLetterQueue takes all dead "+
+			return m, fmt.Errorf("kafka: Options.Names[%q].DeadLetters is %s, and Options.DeadLetterQueue takes all dead "+
 				"letters: leave out one of them", name, r.DeadLetters)
 		}
 		if n := o.Channels[name].Partitions; n != 0 && r.Topic != "" {
-			return nil, fmt.Errorf("kafka: Options.Channels[%q].Partitions is %d, but Options.Names[%q] maps the channel to "+
+			return m, fmt.Errorf("kafka: Options.Channels[%q].Partitions is %d, but Options.Names[%q] maps the channel to "+
 				"topic %s, which is never changed: leave out Partitions", name, n, name, r.Topic)
 		}
 		places[ch] = layout.Place{Topic: r.Topic, Group: r.Group, DeadLetters: r.DeadLetters}
 	}
-	m := layout.NewMapping(places)
+	m = layout.NewMapping(places)
 	return m, distinct(layout.Names{Namespace: o.Namespace, Mapping: m})
 }
 

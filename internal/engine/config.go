@@ -32,7 +32,6 @@ type Config struct {
 	SettleLinger      time.Duration // how long the settlement of a handled message may wait for others
 	SaveRequests      bool          // pauses between polls, so that each returns more messages
 	NoDeadLetters     bool          // messages cannot be rejected
-	Paused            bool          // the session begins paused
 	TellEnded         bool          // the observer needs the end of each handler
 	TellOwners        bool          // the observer needs the owners of the items of each poll and settlement
 

@@ -249,7 +249,7 @@ func (p *pollers) once(period context.Context, ask driver.Ask, hand *pollHand) (
 	}
 	began := time.Now()
 	got, err := p.receive(period, ask, hand)
-	poll := Poll{Asked: want, Received: len(got), Began: began, Took: time.Since(began)}
+	poll := Poll{Asked: want, Began: began, Took: time.Since(began)}
 	f.lock()
 	f.count.Polls++
 	full = len(got) >= want

@@ -108,13 +108,12 @@ func (t *talk) resumed(began time.Time) {
 
 // Poll is an answered poll, for the observer.
 type Poll struct {
-	Asked    int // messages that were requested
-	Received int
-	Bytes    int64 // of the received items
-	Began    time.Time
-	Took     time.Duration
-	Err      error
-	Owners   []any // of the received items, with Config.TellOwners
+	Asked  int   // messages that were requested
+	Bytes  int64 // of the received items
+	Began  time.Time
+	Took   time.Duration
+	Err    error
+	Owners []any // of the received items, with Config.TellOwners
 }
 
 // Settling is a request with a batch of verdicts that was answered, for the observer. Verdicts that a

@@ -10,14 +10,13 @@ import (
 
 // The forms of aws-chunked, in x-amz-content-sha256. The chunks' signatures are not checked.
 const (
-	signedChunks        = "STREAMING-AWS4-HMAC-SHA256-PAYLOAD"
-	signedTrailer       = "STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER"
-	unsignedTrailer     = "STREAMING-UNSIGNED-PAYLOAD-TRAILER"
-	asymmetricChunks    = "STREAMING-AWS4-ECDSA-P256-SHA256-PAYLOAD"
-	asymmetricTrailer   = "STREAMING-AWS4-ECDSA-P256-SHA256-PAYLOAD-TRAILER"
-	maxLine             = 4 << 10 // a chunk's size with its signature, or a trailer
-	maxTrailers         = 16
-	contentEncodingName = "aws-chunked"
+	signedChunks      = "STREAMING-AWS4-HMAC-SHA256-PAYLOAD"
+	signedTrailer     = "STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER"
+	unsignedTrailer   = "STREAMING-UNSIGNED-PAYLOAD-TRAILER"
+	asymmetricChunks  = "STREAMING-AWS4-ECDSA-P256-SHA256-PAYLOAD"
+	asymmetricTrailer = "STREAMING-AWS4-ECDSA-P256-SHA256-PAYLOAD-TRAILER"
+	maxLine           = 4 << 10 // a chunk's size with its signature, or a trailer
+	maxTrailers       = 16
 )
 
 func isChunked(form string) bool {

@@ -12,7 +12,7 @@ import (
 // Place is what a channel uses instead of what it would have by its name. "": by its name.
 type Place struct{ Topic, Group, DeadLetters string }
 
-// Mapping has the places of channels that use topics and groups of other names. It does not change. nil: there are
+// Mapping has the places of channels that use topics and groups of other names. It does not change. The zero value has
 // none.
 type Mapping struct {
 	places  map[driver.Channel]Place
@@ -21,8 +21,8 @@ type Mapping struct {
 }
 
 // NewMapping returns the mapping of some channels. An exchange is a channel without a queue.
-func NewMapping(places map[driver.Channel]Place) *Mapping {
-	m := &Mapping{
+func NewMapping(places map[driver.Channel]Place) Mapping {
+	m := Mapping{
 		places: maps.Clone(places), topics: map[string][]driver.Channel{}, letters: map[string]bool{},
 	}
 	for _, ch := range m.Channels() {
@@ -38,17 +38,14 @@ func NewMapping(places map[driver.Channel]Place) *Mapping {
 }
 
 // Channels are those that are mapped, sorted by name. An exchange is a channel without a queue.
-func (m *Mapping) Channels() []driver.Channel {
-	if m == nil {
-		return nil
-	}
+func (m Mapping) Channels() []driver.Channel {
 	return slices.SortedFunc(maps.Keys(m.places), func(x, y driver.Channel) int {
 		return cmp.Compare(x.String(), y.String())
 	})
 }
 
 // Maps reports whether the topic that a channel reads, or the one of its dead letters, is mapped.
-func (m *Mapping) Maps(ch driver.Channel) bool {
+func (m Mapping) Maps(ch driver.Channel) bool {
 	if ch.DeadLetter {
 		return m.of(ch).DeadLetters != ""
 	}
@@ -57,7 +54,7 @@ func (m *Mapping) Maps(ch driver.Channel) bool {
 
 // Keeps reports whether a channel must not be removed, because its topic or its group is mapped. The dead letters of a
 // mapped channel may be removed, if they are not mapped themselves.
-func (m *Mapping) Keeps(ch driver.Channel) bool {
+func (m Mapping) Keeps(ch driver.Channel) bool {
 	if ch.DeadLetter {
 		return m.Maps(ch)
 	}
@@ -66,10 +63,7 @@ func (m *Mapping) Keeps(ch driver.Channel) bool {
 }
 
 // Conflict returns an error if a channel that is not mapped has what is mapped for another channel. n has this mapping.
-func (m *Mapping) Conflict(n Names, ch driver.Channel) error {
-	if m == nil {
-		return nil
-	}
+func (m Mapping) Conflict(n Names, ch driver.Channel) error {
 	ch = key(ch)
 	if _, mapped := m.places[ch]; mapped {
 		return nil
@@ -99,15 +93,10 @@ func (m *Mapping) Conflict(n Names, ch driver.Channel) error {
 }
 
 // of is the place of a channel, whatever the options of a consumer add to its name.
-func (m *Mapping) of(ch driver.Channel) Place {
-	if m == nil {
-		return Place{}
-	}
-	return m.places[key(ch)]
-}
+func (m Mapping) of(ch driver.Channel) Place { return m.places[key(ch)] }
 
 // topic is the topic that is mapped for a channel; "": none.
-func (m *Mapping) topic(ch driver.Channel) string {
+func (m Mapping) topic(ch driver.Channel) string {
 	if ch.Exchange != "" {
 		ch.Queue = ""
 	}
@@ -115,15 +104,10 @@ func (m *Mapping) topic(ch driver.Channel) string {
 }
 
 // sharing are the channels of a mapped topic.
-func (m *Mapping) sharing(topic string) []driver.Channel {
-	if m == nil {
-		return nil
-	}
-	return m.topics[topic]
-}
+func (m Mapping) sharing(topic string) []driver.Channel { return m.topics[topic] }
 
 // isLetters reports whether a topic is mapped as that of a channel's dead letters.
-func (m *Mapping) isLetters(topic string) bool { return m != nil && m.letters[topic] }
+func (m Mapping) isLetters(topic string) bool { return m.letters[topic] }
 
 func key(ch driver.Channel) driver.Channel {
 	return driver.Channel{Exchange: ch.Exchange, Queue: ch.Queue}

@@ -25,13 +25,13 @@ const (
 )
 
 // Names maps channels to topics and groups. Namespace is put before every name that is derived from a channel's; "":
-// there is none. Mapping has the topics and groups that are not derived; nil: all are.
+// there is none. Mapping has the topics and groups that are not derived.
 //
 // A queue and an exchange of the same name share a topic, unless it is mapped: the groups of orders and orders.audit
 // read the same records.
 type Names struct {
 	Namespace string
-	Mapping   *Mapping
+	Mapping   Mapping
 }
 
 // own are the names that channels have without a mapping. A mapped channel has them for its tiers, and for its dead
@@ -123,7 +123,7 @@ func (n Names) Origin(tier, group string) (of string, ok bool) {
 		}
 	}
 	of, _, ok = strings.Cut(tier, partSeparator+group+TierInfix)
-	if !ok || n.Mapping == nil {
+	if !ok || len(n.Mapping.places) == 0 {
 		return of, ok
 	}
 	if ch, known := n.own().Reads(of, group); known && n.Group(ch) == group {
@@ -189,7 +189,7 @@ func (n Names) in(name string) string {
 // ChannelOf is the channel that a group reads from a topic: a mapped one, or one of any namespace by its name; false:
 // Godwit gives no group this name.
 func (n Names) ChannelOf(topic, group string) (ch driver.Channel, ok bool) {
-	if n.Mapping != nil {
+	if len(n.Mapping.places) > 0 {
 		if ch, ok := n.Reads(topic, group); ok {
 			return ch, true
 		}
@@ -228,7 +228,7 @@ func (n Names) Base(topic string) (ch driver.Channel, ok bool) {
 // Reads returns the channel whose group reads a topic: a mapped one, or one of [Names.Base]; false: it is another
 // group.
 func (n Names) Reads(topic, group string) (ch driver.Channel, ok bool) {
-	if n.Mapping == nil {
+	if len(n.Mapping.places) == 0 {
 		return n.readsOwn(topic, group)
 	}
 	for _, ch := range n.Mapping.Channels() {
@@ -261,7 +261,7 @@ func (n Names) readsOwn(topic, group string) (ch driver.Channel, ok bool) {
 // IsOthers reports whether a topic that could be a channel's by its name is not, because it is mapped for another
 // channel, or because its channel is mapped to another topic.
 func (n Names) IsOthers(topic string) bool {
-	if n.Mapping == nil {
+	if len(n.Mapping.places) == 0 {
 		return false
 	}
 	base, _ := n.Base(topic)

@@ -48,7 +48,7 @@ func TestTopicsOfANamespace(t *testing.T) {
 		for _, ch := range channels {
 			for _, topic := range []string{n.Topic(ch), n.DeadLetters(ch), n.Tier(ch, time.Minute)} {
 				for _, other := range spaces {
-					if got := other.Has(topic); got != (n == other) {
+					if got := other.Has(topic); got != (n.Namespace == other.Namespace) {
 						t.Errorf("namespace %q has %s: %v", other.Namespace, topic, got)
 					}
 				}
