@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace"
 
@@ -30,6 +31,7 @@ type consuming struct {
 }
 
 func (c *consuming) hooks() godwit.Hooks {
+	m := c.t.meters
 	return godwit.Hooks{
 		Created: c.created,
 		State: func(_, to godwit.State) {
@@ -41,21 +43,27 @@ func (c *consuming) hooks() godwit.Hooks {
 		Settled:    c.settled,
 		Renewed:    func(r godwit.Renewal) { c.metrics.renewed(&r) },
 		BodyRead:   func(_ *godwit.Delivery, r godwit.BodyRead) { c.metrics.bodyRead(&r) },
-		Retried:    func(*godwit.Delivery, time.Duration, error) { c.metrics.retried() },
-		DeadLetter: func(_ *godwit.Delivery, death godwit.Death) { c.metrics.died(death.Kind) },
-		TimedOut:   func(*godwit.Delivery) { c.metrics.timedOut() },
-		Abandoned:  func(*godwit.Delivery, []byte) { c.metrics.abandoned() },
-		LeaseLost:  func(*godwit.Delivery) { c.metrics.leaseLost() },
-		Released:   func(*godwit.Delivery) { c.metrics.released() },
-		Discarded:  func(d godwit.Discarded) { c.metrics.discarded(d) },
-		Expired:    func(*godwit.Delivery) { c.metrics.expired() },
-		Unopened:   func(n int) { c.metrics.unopened(n) },
-		Breaker:    func(open bool, _ error) { c.metrics.breaker(open) },
-		SettleFailed: func(*godwit.Delivery, error) {
-			c.metrics.unsettled()
+		Retried:    func(*godwit.Delivery, time.Duration, error) { c.count(m.retries, 1) },
+		DeadLetter: func(_ *godwit.Delivery, death godwit.Death) { c.metrics.kinds.of(death.Kind).count(m.dead, 1) },
+		TimedOut:   func(*godwit.Delivery) { c.count(m.timedOut, 1) },
+		Abandoned:  func(*godwit.Delivery, []byte) { c.count(m.abandoned, 1) },
+		LeaseLost:  func(*godwit.Delivery) { c.count(m.lost, 1) },
+		Released:   func(*godwit.Delivery) { c.count(m.released, 1) },
+		Discarded: func(d godwit.Discarded) {
+			c.metrics.reasons.of(d.Reason.String()).count(m.discarded, int64(d.Count))
 		},
+		Expired:  func(*godwit.Delivery) { c.count(m.expired, 1) },
+		Unopened: func(n int) { c.count(m.unopened, int64(n)) },
+		Breaker: func(open bool, _ error) {
+			if open {
+				c.count(m.breaker, 1)
+			}
+		},
+		SettleFailed: func(*godwit.Delivery, error) { c.count(m.unsettled, 1) },
 	}
 }
+
+func (c *consuming) count(in metric.Int64Counter, n int64) { c.metrics.plain.count(in, n) }
 
 // created is called before anything is received.
 func (c *consuming) created(consumer *godwit.Consumer) {
@@ -97,7 +105,7 @@ func (c *consuming) observe(ctx context.Context, span trace.Span, begun time.Tim
 func (c *consuming) start(ctx context.Context, d *godwit.Delivery) (context.Context, trace.Span) {
 	ctx, from := c.t.carrier.extract(ctx, d.Headers)
 	if c.t.carrier.malformed(d.Headers, from) {
-		c.metrics.malformed()
+		c.count(c.t.meters.malformed, 1)
 	}
 	span := c.process.draft()
 	span.attrs.add(semconv.MessagingMessageID(d.ID))
@@ -138,7 +146,7 @@ func (c *consuming) batchMiddleware(next godwit.BatchHandler) godwit.BatchHandle
 			ctx, span = c.process.start(ctx, batch)
 			for _, d := range ds {
 				if from := c.t.carrier.trace(d.Headers); c.t.carrier.malformed(d.Headers, from) {
-					c.metrics.malformed()
+					c.count(c.t.meters.malformed, 1)
 				}
 			}
 		}

@@ -39,6 +39,8 @@ func labelsOf(kvs ...attribute.KeyValue) labels {
 	return labels{[]metric.AddOption{set}, []metric.RecordOption{set}, []metric.ObserveOption{set}}
 }
 
+func (l labels) count(in metric.Int64Counter, n int64) { in.Add(context.Background(), n, l.add...) }
+
 // labelled makes and keeps the labels of metrics that have one more than base, by its value. The values are of a small
 // set.
 type labelled struct {
@@ -131,19 +133,11 @@ func (p *producerMeter) sent(r *godwit.Sending) {
 	p.send.request(p.bills, r.Bytes)
 }
 
-func (p *producerMeter) retried() { p.sentAgain.Add(context.Background(), 1, p.plain.add...) }
-
 func (p *producerMeter) circuit(open bool) {
 	if p.opened.Store(open); open {
-		p.meters.circuit.Add(context.Background(), 1, p.plain.add...)
+		p.plain.count(p.meters.circuit, 1)
 	}
 }
-
-func (p *producerMeter) provisioned(error) {
-	p.meters.provisioned.Add(context.Background(), 1, p.plain.add...)
-}
-
-func (p *producerMeter) untraced() { p.meters.untraced.Add(context.Background(), 1, p.plain.add...) }
 
 // zero begins the series of counters. A series that begins with its first event is one that Prometheus's increase and
 // rate do not see: an alert would miss the first dead letter.
@@ -269,47 +263,13 @@ func (c *consumerMeter) settled(s *godwit.Settling) {
 }
 
 func (c *consumerMeter) renewed(r *godwit.Renewal) {
-	ctx := context.Background()
-	c.meters.renewed.Add(ctx, int64(r.Leases-r.Failed), c.plain.add...)
+	c.plain.count(c.meters.renewed, int64(r.Leases-r.Failed))
 	c.renew.request(c.bills, 0)
 }
 
 func (c *consumerMeter) bodyRead(r *godwit.BodyRead) {
 	if r.Err == nil {
-		c.bodies.Add(context.Background(), 1, c.plain.add...)
-		c.bodyBytes.Add(context.Background(), r.Bytes, c.plain.add...)
-	}
-}
-
-func (c *consumerMeter) retried()  { c.retries.Add(context.Background(), 1, c.plain.add...) }
-func (c *consumerMeter) timedOut() { c.meters.timedOut.Add(context.Background(), 1, c.plain.add...) }
-
-func (c *consumerMeter) abandoned() { c.meters.abandoned.Add(context.Background(), 1, c.plain.add...) }
-func (c *consumerMeter) leaseLost() { c.lost.Add(context.Background(), 1, c.plain.add...) }
-func (c *consumerMeter) released()  { c.meters.released.Add(context.Background(), 1, c.plain.add...) }
-
-func (c *consumerMeter) unsettled() { c.meters.unsettled.Add(context.Background(), 1, c.plain.add...) }
-
-func (c *consumerMeter) malformed() { c.meters.malformed.Add(context.Background(), 1, c.plain.add...) }
-
-func (c *consumerMeter) died(kind string) {
-	c.dead.Add(context.Background(), 1, c.kinds.of(kind).add...)
-}
-
-func (c *consumerMeter) discarded(d godwit.Discarded) {
-	c.meters.discarded.Add(context.Background(), int64(d.Count), c.reasons.of(d.Reason.String()).add...)
-}
-
-func (c *consumerMeter) expired() {
-	c.meters.expired.Add(context.Background(), 1, c.plain.add...)
-}
-
-func (c *consumerMeter) unopened(n int) {
-	c.meters.unopened.Add(context.Background(), int64(n), c.plain.add...)
-}
-
-func (c *consumerMeter) breaker(open bool) {
-	if open {
-		c.meters.breaker.Add(context.Background(), 1, c.plain.add...)
+		c.plain.count(c.bodies, 1)
+		c.plain.count(c.bodyBytes, r.Bytes)
 	}
 }

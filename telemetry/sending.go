@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/metric"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace"
 
@@ -21,13 +22,14 @@ type sending struct {
 }
 
 func (s *sending) hooks() godwit.ProducerHooks {
+	count := func(in metric.Int64Counter) { s.metrics.plain.count(in, 1) }
 	return godwit.ProducerHooks{
 		Created:     s.created,
 		Sent:        s.sent,
-		Retried:     func(time.Duration, error) { s.metrics.retried() },
+		Retried:     func(time.Duration, error) { count(s.t.meters.sentAgain) },
 		Circuit:     func(open bool, _ error) { s.metrics.circuit(open) },
-		Provisioned: func(err error) { s.metrics.provisioned(err) },
-		Untraced:    func(error) { s.metrics.untraced() },
+		Provisioned: func(error) { count(s.t.meters.provisioned) },
+		Untraced:    func(error) { count(s.t.meters.untraced) },
 		Closed:      func() { s.t.gauges.remove(s.metrics) },
 	}
 }
