@@ -51,7 +51,7 @@ func (h *handling) config(b Backend, handler Handler, batch *batching) *engine.C
 		Judge:      h.judge, Busy: h.busy, Blame: blames, Death: h.death,
 		Error:   func(op, id string, err error) error { return wrapError(op, h.name, id, err) },
 		Panic:   func(v any) error { return newPanicError(v) },
-		Observe: func(s *engine.Session) engine.Observer { return newObserver(h, s) },
+		Observe: func(s *engine.Session) engine.Observer { return &observer{h, &h.o.Hooks, s.Fault} },
 		Calls:   &h.health.calls, Log: h.log.Logger,
 	}
 	if o.Provision == ProvisionAuto {

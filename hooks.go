@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/godwitmq/godwit/driver"
-	"github.com/godwitmq/godwit/internal/engine"
 )
 
 // Hooks are functions that a consumer calls when something happens. A nil function is ignored. Hooks are called from
@@ -246,20 +245,6 @@ type Sending struct {
 	Took     time.Duration
 	Err      error
 	Traces   []Headers // the Trace of each message
-}
-
-func pollOf(p engine.Poll) Poll {
-	return Poll{
-		Asked: p.Asked, Bytes: p.Bytes, Began: p.Began, Took: p.Took, Err: p.Err, Deliveries: deliveries(p.Owners),
-	}
-}
-
-func settlingOf(s *engine.Settling) Settling {
-	return Settling{
-		Done: s.Of[driver.Done], Retried: s.Of[driver.Retry], Rejected: s.Of[driver.Reject],
-		Released: s.Of[driver.Release], Failed: s.Failed, Began: s.Began, Took: s.Took, Err: s.Err,
-		Deliveries: deliveries(s.Owners),
-	}
 }
 
 func deliveries(owners []any) []*Delivery {

@@ -100,10 +100,6 @@ func (l *consumerLog) held(err error) {
 	}
 }
 
-func (l *consumerLog) rejected(d *Delivery, kind string, reason error) {
-	l.WarnContext(about(d), "a message is rejected", "id", d.ID, "attempt", d.Attempt, "kind", kind, "error", reason)
-}
-
 // panicked logs err if it is a panic.
 func (l *consumerLog) panicked(d *Delivery, err error) {
 	var p *PanicError
@@ -121,33 +117,6 @@ func (l *consumerLog) fault(err error) {
 	var p *PanicError
 	if errors.As(err, &p) {
 		l.Error("internal panic", "error", err, "stack", string(p.Stack))
-	}
-}
-
-func (l *consumerLog) timedOut(d *Delivery, limit time.Duration) {
-	l.WarnContext(about(d), "a handler exceeded the processing timeout; its context is canceled", "id", d.ID,
-		"timeout", limit)
-}
-
-func (l *consumerLog) abandoned(d *Delivery, stack []byte) {
-	l.ErrorContext(about(d), "a handler ignores the end of its context; its worker is replaced", "id", d.ID,
-		"stack", string(stack))
-}
-
-// leaseLost does not log the attempt, because a worker may be changing it at the same time.
-func (l *consumerLog) leaseLost(d *Delivery) {
-	l.WarnContext(about(d), "a lease was lost; another consumer may handle the message", "id", d.ID)
-}
-
-func (l *consumerLog) settleFailed(d *Delivery, err error) {
-	l.WarnContext(about(d), "a message could not be settled; it will be delivered again", "id", d.ID,
-		"attempt", d.Attempt, "error", err)
-}
-
-func (l *consumerLog) undiscarded(n int, err error) {
-	if leftOut, ok := l.undeleted.take(time.Now(), discardEvery); ok {
-		l.Warn("messages could not be deleted that were handled before, or that the filter does not select; they will be "+
-			"delivered again", "count", n, "reports_left_out", leftOut, "error", err)
 	}
 }
 

@@ -15,10 +15,6 @@ type observer struct {
 	fault faults // of the session
 }
 
-func newObserver(h *handling, s *engine.Session) *observer {
-	return &observer{h, &h.o.Hooks, s.Fault}
-}
-
 // delivery returns the delivery that the session has as an owner.
 func delivery(owner any) *Delivery { return owner.(*Delivery) }
 
@@ -69,24 +65,30 @@ func (o *observer) Failed(it *engine.Item, err error, v engine.Verdict) {
 
 func (o *observer) Rejected(owner any, death *driver.Death, reason error) {
 	d := delivery(owner)
-	o.log.rejected(d, death.Kind, reason)
+	o.log.WarnContext(about(d), "a message is rejected", "id", d.ID, "attempt", d.Attempt, "kind", death.Kind,
+		"error", reason)
 	call2(o.fault, o.hooks.Rejected, d, reason)
 	call2(o.fault, o.hooks.DeadLetter, d, deathFrom(d, death))
 }
 
 func (o *observer) TimedOut(owner any) {
-	o.log.timedOut(delivery(owner), o.o.ProcessingTimeout)
-	call1(o.fault, o.hooks.TimedOut, delivery(owner))
+	d := delivery(owner)
+	o.log.WarnContext(about(d), "a handler exceeded the processing timeout; its context is canceled", "id", d.ID,
+		"timeout", o.o.ProcessingTimeout)
+	call1(o.fault, o.hooks.TimedOut, d)
 }
 
 func (o *observer) Abandoned(owner any, stack []byte) {
-	o.log.abandoned(delivery(owner), stack)
-	call2(o.fault, o.hooks.Abandoned, delivery(owner), stack)
+	d := delivery(owner)
+	o.log.ErrorContext(about(d), "a handler ignores the end of its context; its worker is replaced", "id", d.ID,
+		"stack", string(stack))
+	call2(o.fault, o.hooks.Abandoned, d, stack)
 }
 
 func (o *observer) LeaseLost(owner any) {
-	o.log.leaseLost(delivery(owner))
-	call1(o.fault, o.hooks.LeaseLost, delivery(owner))
+	d := delivery(owner) // a worker may be changing its attempt at the same time
+	o.log.WarnContext(about(d), "a lease was lost; another consumer may handle the message", "id", d.ID)
+	call1(o.fault, o.hooks.LeaseLost, d)
 }
 
 func (o *observer) Released(owner any) { call1(o.fault, o.hooks.Released, delivery(owner)) }
@@ -95,7 +97,8 @@ func (o *observer) SettleFailed(owner any, _ driver.Action, err error) {
 	d := delivery(owner)
 	o.health.settleFailed(err)
 	if !errors.Is(err, ErrLeaseLost) { // reported when it was lost
-		o.log.settleFailed(d, err)
+		o.log.WarnContext(about(d), "a message could not be settled; it will be delivered again", "id", d.ID,
+			"attempt", d.Attempt, "error", err)
 	}
 	o.life.unsettled(err)
 	call2(o.fault, o.hooks.SettleFailed, d, err)
@@ -103,7 +106,10 @@ func (o *observer) SettleFailed(owner any, _ driver.Action, err error) {
 
 func (o *observer) Discarded(in driver.Discarded) {
 	if in.Err != nil {
-		o.log.undiscarded(in.Count, in.Err)
+		if leftOut, ok := o.log.undeleted.take(time.Now(), discardEvery); ok {
+			o.log.Warn("messages could not be deleted that were handled before, or that the filter does not select; they "+
+				"will be delivered again", "count", in.Count, "reports_left_out", leftOut, "error", in.Err)
+		}
 		return
 	}
 	d := discardedOf(in)
@@ -134,13 +140,19 @@ func (o *observer) ReceiveFailed(doing string, err error, wait time.Duration) {
 func (o *observer) Polled(p engine.Poll) {
 	o.log.reportDiscarded(time.Now())
 	if o.hooks.Polled != nil { // otherwise the deliveries are not known
-		call1(o.fault, o.hooks.Polled, pollOf(p))
+		call1(o.fault, o.hooks.Polled, Poll{
+			Asked: p.Asked, Bytes: p.Bytes, Began: p.Began, Took: p.Took, Err: p.Err, Deliveries: deliveries(p.Owners),
+		})
 	}
 }
 
 func (o *observer) Settled(s engine.Settling) {
 	if o.hooks.Settled != nil {
-		call1(o.fault, o.hooks.Settled, settlingOf(&s))
+		call1(o.fault, o.hooks.Settled, Settling{
+			Done: s.Of[driver.Done], Retried: s.Of[driver.Retry], Rejected: s.Of[driver.Reject],
+			Released: s.Of[driver.Release], Failed: s.Failed, Began: s.Began, Took: s.Took, Err: s.Err,
+			Deliveries: deliveries(s.Owners),
+		})
 	}
 }
 

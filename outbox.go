@@ -132,7 +132,8 @@ func (o *outbox) add(outs ...*outgoing) error {
 // batch's order keys are still busy.
 func (o *outbox) send(ctx context.Context, ms []*outgoing) error {
 	now := time.Now()
-	if wait, ok := o.circuit.Allow(now); !ok && !(last(ms, now) && o.circuit.AllowLast(now)) {
+	over := func(m *outgoing) bool { return !now.Before(m.until) } // it will not be sent again
+	if wait, ok := o.circuit.Allow(now); !ok && !(slices.ContainsFunc(ms, over) && o.circuit.AllowLast(now)) {
 		return &driver.Error{Class: driver.Transient, Err: ErrCircuitOpen, After: wait}
 	}
 	wire := make([]driver.Prepared, len(ms))
@@ -182,11 +183,6 @@ func (o *outbox) callEnds(ms []*outgoing, now time.Time) time.Time {
 		}
 	}
 	return end
-}
-
-// last reports whether the time of a message is over, so that it will not be sent again.
-func last(ms []*outgoing, now time.Time) bool {
-	return slices.ContainsFunc(ms, func(m *outgoing) bool { return !now.Before(m.until) })
 }
 
 // createAgain creates the channel again after a send found it missing, one at a time.

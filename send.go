@@ -299,8 +299,6 @@ func (m *outgoing) leave() bool {
 	return m.phase.CompareAndSwap(outQueued, outLeft) || m.phase.Load() == outLeft
 }
 
-func (m *outgoing) withdraw() bool { return m.phase.CompareAndSwap(outQueued, outWithdrawn) }
-
 // answered sets the outcome of the message, once.
 func (m *outgoing) answered(err error) {
 	m.err = err
@@ -331,7 +329,7 @@ func (m *outgoing) tell() {
 // outcome is the error that the sender gets after its wait. If ctx ended first, the error says whether the message may
 // have been accepted.
 func (m *outgoing) outcome(ctx context.Context, p *Producer) error {
-	if m.withdraw() {
+	if m.phase.CompareAndSwap(outQueued, outWithdrawn) {
 		err := p.error("send", context.Cause(ctx))
 		m.report(err)
 		return err
