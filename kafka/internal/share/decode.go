@@ -28,10 +28,6 @@ type batch struct {
 	records []*kgo.Record
 }
 
-func newDecoder(topic string) decoder {
-	return decoder{topic: topic, last: map[int32]batch{}, codec: kgo.DefaultDecompressor()}
-}
-
 // records returns all records in raw, in the order of their offsets. An error means that the rest of raw could not be
 // read.
 func (d *decoder) records(partition int32, raw []byte) (all []*kgo.Record, err error) {

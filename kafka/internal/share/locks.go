@@ -2,6 +2,7 @@ package share
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -157,6 +158,19 @@ func (b *locks) suspect() []ack {
 	as := b.suspects[0]
 	b.suspects = b.suspects[1:]
 	return as
+}
+
+// answer answers the acks of a request, and returns how many held locks are gone.
+func (b *locks) answer(x *exchange, a *answer) (freed int) {
+	for i := range x.parts {
+		p := &x.parts[i]
+		err, told := a.acks[p.n]
+		if !told {
+			err = fmt.Errorf("the broker has not answered for partition %d", p.n)
+		}
+		freed += b.digest(p.acks, err, a.asked.Add(a.lock))
+	}
+	return freed
 }
 
 // digest ends the acks of a part of a request. If the broker refuses all of them because of one, whose lock has ended,

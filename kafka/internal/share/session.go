@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/internal/backoff"
@@ -54,7 +55,8 @@ type session struct {
 func newSession(r *Receiver, broker int32) *session {
 	return &session{
 		r: r, broker: broker, wake: make(chan struct{}, 1), answers: make(chan *answer, 1),
-		decode: newDecoder(r.c.Topic), want: map[int32]bool{}, have: map[int32]bool{},
+		decode: decoder{topic: r.c.Topic, last: map[int32]batch{}, codec: kgo.DefaultDecompressor()},
+		want:   map[int32]bool{}, have: map[int32]bool{},
 		locks: locks{budget: r.budget, runs: map[int32][]*run{}},
 	}
 }
@@ -115,7 +117,9 @@ func (s *session) next(now time.Time) (_ *exchange, wait time.Duration) {
 	x := &exchange{resets: s.resets, acks: b.suspect()}
 	switch {
 	case x.acks != nil:
-	case s.ackAlone():
+	// A renewal does not travel with a fetch, because the lock might end while the fetch waits. And the partitions of
+	// acks that travel with a fetch are fetched as well.
+	case slices.ContainsFunc(b.pending, func(a ack) bool { return a.what == renew || !s.want[a.partition] }):
 		x.acks = b.take()
 	default:
 		n, whole := s.room()
@@ -139,12 +143,6 @@ func (s *session) next(now time.Time) (_ *exchange, wait time.Duration) {
 		return nil, 0
 	}
 	return x, 0
-}
-
-// ackAlone reports whether the pending acks cannot travel with a fetch: a renewal may not, because the lock might end
-// while the fetch waits, and what is acknowledged for a partition with a fetch is fetched as well.
-func (s *session) ackAlone() bool {
-	return slices.ContainsFunc(s.locks.pending, func(a ack) bool { return a.what == renew || !s.want[a.partition] })
 }
 
 // room is how many records to fetch now.
@@ -180,7 +178,7 @@ func (s *session) exchange(ctx context.Context, x *exchange) error {
 		return err
 	}
 	s.epoch = max(1, s.epoch+1) // after the largest number comes 1
-	freed := s.digestAcks(x, a)
+	freed := s.locks.answer(x, a)
 	for n := range a.failed {
 		freed += s.locks.dropAll(n) // a new leader knows nothing of locks
 	}
@@ -228,19 +226,6 @@ func (s *session) trouble(a *answer) error {
 		wake(s.r.member.look)
 	}
 	return worst
-}
-
-// digestAcks answers the acks of a request, and returns how many held locks are gone. The caller holds the lock.
-func (s *session) digestAcks(x *exchange, a *answer) (freed int) {
-	for i := range x.parts {
-		p := &x.parts[i]
-		err, told := a.acks[p.n]
-		if !told {
-			err = fmt.Errorf("the broker has not answered for partition %d", p.n)
-		}
-		freed += s.locks.digest(p.acks, err, a.asked.Add(a.lock))
-	}
-	return freed
 }
 
 // sessionOver says that the broker has forgotten the session, as after a restart: the next one succeeds.
@@ -328,7 +313,16 @@ func (s *session) takeLost() lostAcks {
 // end tells the broker everything that is pending, and ends the session; the broker then releases what is still locked.
 // What was delivered before is moved to a tier instead. The goroutine has ended before.
 func (s *session) end(ctx context.Context) {
-	s.move(ctx)
+	s.mu.Lock()
+	old := s.locks.claimOld()
+	s.mu.Unlock()
+	vs := make([]verdict, len(old))
+	for i, l := range old {
+		vs[i] = verdict{lock: l, st: driver.Settlement{Action: driver.Release}, what: accept}
+	}
+	for _, v := range s.r.publish(ctx, vs, newCall()) {
+		s.tell(ackOf(v.lock, v.what, nil, 0))
+	}
 	for range maxSuspects {
 		s.mu.Lock()
 		s.locks.join(time.Now().Add(runLinger))
@@ -355,17 +349,3 @@ func (s *session) end(ctx context.Context) {
 
 // maxSuspects bounds the requests at the end of a session: two for each halving of the largest request.
 const maxSuspects = 64
-
-// move moves what was delivered before, and has no verdict, to a tier.
-func (s *session) move(ctx context.Context) {
-	s.mu.Lock()
-	old := s.locks.claimOld()
-	s.mu.Unlock()
-	vs := make([]verdict, len(old))
-	for i, l := range old {
-		vs[i] = verdict{lock: l, st: driver.Settlement{Action: driver.Release}, what: accept}
-	}
-	for _, v := range s.r.publish(ctx, vs, newCall()) {
-		s.tell(ackOf(v.lock, v.what, nil, 0))
-	}
-}
