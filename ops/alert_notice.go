@@ -57,7 +57,7 @@ func textOf(n *driver.Notice) string {
 	var b strings.Builder
 	b.WriteString(n.Title + "\n")
 	for i := range n.Items {
-		b.WriteString("\n" + itemLine(&n.Items[i]) + "\n")
+		b.WriteString("\n" + itemMark(&n.Items[i]) + " " + itemText(&n.Items[i]) + "\n")
 		if whose := itemOwner(&n.Items[i]); whose != "" {
 			b.WriteString("  " + whose + "\n")
 		}
@@ -87,9 +87,6 @@ func itemMark(i *driver.NoticeItem) string {
 	}
 	return mark
 }
-
-// itemLine is an item in one line.
-func itemLine(i *driver.NoticeItem) string { return itemMark(i) + " " + itemText(i) }
 
 func itemText(i *driver.NoticeItem) string {
 	text := oneLine(i.Text)

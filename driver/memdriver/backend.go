@@ -155,7 +155,7 @@ func possible(s *driver.ChannelSpec) error {
 }
 
 func (b *Backend) addQueue(e *exchange, s driver.ChannelSpec) *queue {
-	q := newQueue(s)
+	q := &queue{spec: s, byKey: map[string]*lane{}}
 	b.queues[nameOf(s.Channel)] = q
 	e.queues = append(e.queues, q)
 	return q

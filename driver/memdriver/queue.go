@@ -48,10 +48,6 @@ type message struct {
 	lane            *lane // nil: the message is finished
 }
 
-func newQueue(s driver.ChannelSpec) *queue {
-	return &queue{spec: s, byKey: map[string]*lane{}}
-}
-
 // put adds a message, at the end of its lane.
 func (q *queue) put(m *message) {
 	q.arrived++

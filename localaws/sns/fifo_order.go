@@ -29,10 +29,6 @@ const (
 	sequenceBase     = 10_000_000_000_000_000_000
 )
 
-func newFIFOOrder(kept keptOrder) *fifoOrder {
-	return &fifoOrder{accepted: map[string]*acceptance{}, kept: kept}
-}
-
 // take gives the message its id and sequence number: new ones, or those of the message that it duplicates. The caller
 // holds the lock.
 func (l *fifoOrder) take(m *message, key string, now time.Time, newID func() string) (duplicate bool) {

@@ -163,7 +163,9 @@ func wishedTopic(r *registry, in *CreateTopicInput) (*topic, *wire.Error) {
 	t.arn = r.place().ARN("sns", in.Name)
 	t.policy = defaultPolicy(t.arn, r.opts.Account)
 	if t.fifo {
-		t.fifoOrder = newFIFOOrder(keptOrder{records: records{r.opts.Store}, arn: t.arn})
+		t.fifoOrder = &fifoOrder{
+			accepted: map[string]*acceptance{}, kept: keptOrder{records: records{r.opts.Store}, arn: t.arn},
+		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(in.Attributes)) {
 		if name == fifoTopic {

@@ -25,8 +25,6 @@ const (
 // gate lets few large requests in at the same time, so that the memory of all of them is bounded.
 type gate struct{ turns chan struct{} }
 
-func newGate() *gate { return &gate{turns: make(chan struct{}, largeAtOnce)} }
-
 // load is the memory that one request uses. It has one turn of the gate at most, so that no two requests wait for each
 // other. It is used by one goroutine.
 type load struct {

@@ -43,7 +43,7 @@ type Run func(ctx context.Context) (any, error)
 func NewMux(o Options, services ...*Service) *Mux {
 	m := &Mux{
 		opts: o, home: Home{Place{o.Account, o.Region}, o.SingleRegion}, services: services,
-		actions: map[string]map[string]Action{}, gate: newGate(), nobody: &Service{},
+		actions: map[string]map[string]Action{}, gate: &gate{make(chan struct{}, largeAtOnce)}, nobody: &Service{},
 	}
 	for _, s := range services {
 		byName := make(map[string]Action, len(s.Actions))

@@ -9,7 +9,9 @@ import (
 const tokenMark = "after:"
 
 // PageToken returns the token of the page behind an item.
-func PageToken(last string) string { return base64.URLEncoding.EncodeToString([]byte(tokenMark + last)) }
+func PageToken(last string) string {
+	return base64.URLEncoding.EncodeToString([]byte(tokenMark + last))
+}
 
 // ReadPageToken returns the item of a token; "": the first page. false: this server gave no such token.
 func ReadPageToken(token string) (last string, ok bool) {

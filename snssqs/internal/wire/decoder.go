@@ -184,10 +184,7 @@ const longestExpiry = int64(1<<63-1) / int64(time.Millisecond)
 
 // keys derives order key and tenant from the message group. A key that is not a valid group is in the envelope.
 func keys(from driver.Channel, group, travelled string) (order, tenant string) {
-	key := group
-	if travelled != "" {
-		key = travelled
-	}
+	key := cmp.Or(travelled, group)
 	switch {
 	case !from.Ordered:
 		return "", key
