@@ -93,12 +93,17 @@ func TestIAM(t *testing.T) {
 const otherKind = "Without it, a channel that exists already as another kind (ordered or not, a queue or an exchange) is " +
 	"not noticed."
 
+const oneByOne = "Without it, names are looked up one by one, so that opening a channel that exists takes more calls."
+
 // withoutIt says what a program loses without an optional action.
 var withoutIt = map[string]string{
-	"sns:GetTopicAttributes":       otherKind,
-	"sqs:GetQueueUrl":              otherKind,
-	"sns:ListSubscriptionsByTopic": "Without it, the producer does not wait for queues that were deleted with their topic.",
-	"s3:DeleteObject":              "Without it, bodies of handled messages stay until the bucket's lifecycle deletes them.",
+	"sns:GetTopicAttributes": otherKind,
+	"sqs:GetQueueUrl":        otherKind,
+	"sns:ListSubscriptionsByTopic": "Without it, a producer does not wait for queues that were deleted with their topic, " +
+		"and a consumer may need one call more when it is made.",
+	"sns:ListTopics":  oneByOne,
+	"sqs:ListQueues":  oneByOne,
+	"s3:DeleteObject": "Without it, bodies of handled messages stay until the bucket's lifecycle deletes them.",
 }
 
 // lines is a paragraph in lines of the page's length.

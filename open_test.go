@@ -13,7 +13,6 @@ import (
 
 	"github.com/godwitmq/godwit"
 	"github.com/godwitmq/godwit/driver"
-	"github.com/godwitmq/godwit/localaws"
 )
 
 // ways are the ways in which a consumer runs. Each counts the handled messages.
@@ -143,7 +142,7 @@ func TestWhatKeepsAConsumerFromBeginning(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
-				b, s := w.stalledAt("GetQueueUrl", "")
+				b, s := w.stalledAt("GetQueueAttributes", "")
 				s.how = denied
 				w.consumer("orders", nil) // creates the queue
 				consumer, err := godwit.NewConsumer(w.Context(), b, "orders",
@@ -204,58 +203,6 @@ func TestAServiceThatDoesNotAnswerDelaysNoOtherConsumer(t *testing.T) {
 		cancel()
 		if err := <-ended; err != nil {
 			t.Error(err)
-		}
-	})
-}
-
-// A deploy of channels that exist takes few round trips, because what does not depend on another answer is asked at the
-// same time.
-func TestADeployTakesFewRoundTrips(t *testing.T) {
-	const trip = 20 * time.Millisecond
-	inWorld(t, func(w *world) {
-		open := func(b driver.Backend, channel string, consumes bool) (calls int, took time.Duration) {
-			t.Helper()
-			var n atomic.Int64
-			restore := w.server.Control("*", func(context.Context, *localaws.Request) localaws.Outcome {
-				n.Add(1)
-				return localaws.Outcome{Delay: trip}
-			})
-			defer restore()
-			begun := time.Now()
-			var err error
-			if consumes {
-				_, err = godwit.NewConsumer(w.Context(), b, channel, nil)
-			} else {
-				var p *godwit.Producer
-				if p, err = godwit.NewProducer(w.Context(), b, channel, nil); err == nil {
-					took = time.Since(begun)
-					err = p.Close(w.Context())
-				}
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			return int(n.Load()), max(took, time.Since(begun))
-		}
-		for _, c := range []struct {
-			channel      string
-			consumes     bool
-			calls, trips int
-		}{
-			{"orders", true, 10, 4}, {"orders", false, 6, 4}, {"shop.audit", true, 13, 7}, {"shop.*", false, 7, 5},
-		} {
-			first := w.process()
-			open(first, c.channel, c.consumes)
-			second := w.process()
-			calls, took := open(second, c.channel, c.consumes)
-			if calls > c.calls || took > time.Duration(c.trips)*trip {
-				t.Errorf("%s: %d calls in %v, want %d in %d round trips", c.channel, calls, took, c.calls, c.trips)
-			}
-			for _, b := range []driver.Backend{first, second} {
-				if err := b.Close(w.Context()); err != nil {
-					t.Error(err)
-				}
-			}
 		}
 	})
 }

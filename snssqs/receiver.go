@@ -72,7 +72,7 @@ func (b *Backend) Receiver(ctx context.Context, from driver.Channel, o driver.Re
 	if err := wire.Filterable(from, o.Filter); err != nil {
 		return nil, err
 	}
-	q, err := b.estate.Queues.Of(ctx, from)
+	q, err := b.provisioner.Surveyor.Current(ctx, from)
 	if err != nil {
 		return nil, err
 	}

@@ -35,7 +35,7 @@ func (b *Backend) Sender(ctx context.Context, to driver.Channel) (driver.Sender,
 	if to.Queue == "" {
 		return b.publisher(ctx, to)
 	}
-	q, err := b.provisioner.Ensured(ctx, to)
+	q, err := b.provisioner.Surveyor.Ensured(ctx, to)
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +54,7 @@ func (b *Backend) queueSender(ctx context.Context, to driver.Channel, q *estate.
 		var ids batchIDs
 		err := b.requests.send(ctx, q, entries.Of(batch), &ids)
 		s.accepted(batch, &ids)
-		return err
+		return b.provisioner.Surveyor.Noticed(to, err)
 	}
 	return s, nil
 }
@@ -110,7 +110,7 @@ const lookFor = 5 * time.Second
 
 // publisher opens a sender to an exchange.
 func (b *Backend) publisher(ctx context.Context, to driver.Channel) (driver.Sender, error) {
-	t, err := b.estate.Topics.Of(ctx, to)
+	t, err := b.provisioner.Surveyor.EnsuredTopic(ctx, to)
 	if err != nil {
 		return nil, err
 	}
@@ -128,7 +128,7 @@ func (b *Backend) publisher(ctx context.Context, to driver.Channel) (driver.Send
 		if err == nil && exchange.Due(time.Now()) {
 			s.looks.Go(func() { s.look(exchange, t) })
 		}
-		return err
+		return b.provisioner.Surveyor.Noticed(to, err)
 	}
 	return s, nil
 }

@@ -79,6 +79,7 @@ func Policies(s *Spec, o *PoliciesOptions) ([]RolePolicy, error) {
 func provisioner(s *Spec, at arns) map[string]any {
 	g := grants{}
 	g.allow("*", "tag:GetResources")
+	g.allow("*", "sqs:ListQueues", "sns:ListTopics") // to look up names at once
 	for _, name := range s.ExchangeNames() {
 		e := s.Exchanges[name]
 		if e.Topic != "" {
@@ -88,8 +89,6 @@ func provisioner(s *Spec, at arns) map[string]any {
 		g.allow(at.topic(name), "sns:CreateTopic", "sns:GetTopicAttributes", "sns:ListTagsForResource",
 			"sns:SetTopicAttributes", "sns:TagResource")
 		g.allow(at.named("sns", at.name(!e.Ordered, name)), "sns:GetTopicAttributes") // of the other order
-		// A new topic is subscribed by the queues that exist.
-		g.allow("*", "sqs:ListQueues")
 		for _, ordered := range []bool{false, true} {
 			g.allow(at.named("sqs", at.name(ordered, name)), "sqs:GetQueueUrl") // the name as that of a queue
 		}

@@ -96,6 +96,7 @@ func TestPoliciesOfPrograms(t *testing.T) {
 			c.Delay, c.ProcessingTimeout, c.Filter = 0, 0, topology.Filter{}
 			s.Channels[channel] = c
 			w.apply(s, nil)
+			time.Sleep(2 * time.Minute) // so that programs do not use what the apply has found
 			to := channel
 			if exchange, _, many := strings.Cut(channel, "."); many {
 				to = exchange + ".*"

@@ -50,7 +50,7 @@ var s3Actions = map[string]string{
 // resourceOf is the resource of a call, as a policy names it. Some actions know none.
 func resourceOf(action string, input any) string {
 	switch action {
-	case "cloudwatch:GetMetricData", "cloudwatch:ListMetrics", "tag:GetResources", "sqs:ListQueues",
+	case "cloudwatch:GetMetricData", "cloudwatch:ListMetrics", "tag:GetResources", "sqs:ListQueues", "sns:ListTopics",
 		"sns:GetSubscriptionAttributes", "sns:SetSubscriptionAttributes", "sns:Unsubscribe":
 		return "*"
 	}

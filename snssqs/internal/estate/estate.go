@@ -20,6 +20,7 @@ type Estate struct {
 	Queues  *Queues
 	Topics  *Topics
 	Account *Account
+	Listing *Listing
 	Clients *client.Clients
 }
 
@@ -36,8 +37,11 @@ type Config struct {
 func New(c Config) *Estate {
 	names := &Names{namespace: namespace(c.Namespace), Mappings: c.Mappings, form: c.Form, envelopes: c.EnvelopesFrom}
 	id := &Account{region: c.Clients.Region, sts: c.Clients.STS, turn: make(chan struct{}, 1)}
+	listing := &Listing{
+		sqs: c.Clients.SQS, sns: c.Clients.SNS, prefix: names.Prefix(), turn: make(chan struct{}, 1),
+	}
 	return &Estate{
-		Names: names, Clients: c.Clients, Account: id,
+		Names: names, Clients: c.Clients, Account: id, Listing: listing,
 		Queues: &Queues{Names: names, sqs: c.Clients.SQS},
 		Topics: &Topics{Names: names, sns: c.Clients.SNS, account: id},
 	}

@@ -2,6 +2,7 @@ package estate
 
 import (
 	"context"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -26,6 +27,7 @@ var lookAgain = backoff.Curve{First: time.Second, Max: time.Minute}
 // them.
 type Exchange struct {
 	topics *Topics
+	log    *slog.Logger
 	of     driver.Channel // the exchange
 	turn   chan struct{}  // a semaphore: the right to create the topic
 
@@ -42,6 +44,7 @@ type Exchange struct {
 // Exchanges are the exchanges that producers of this process may create.
 type Exchanges struct {
 	topics *Topics
+	log    *slog.Logger
 
 	mu    sync.Mutex
 	known map[driver.Channel]*Exchange
@@ -60,7 +63,7 @@ func (x *Exchanges) record(ch driver.Channel) *Exchange {
 	defer x.mu.Unlock()
 	a := x.known[ExchangeOf(ch)]
 	if a == nil {
-		a = &Exchange{topics: x.topics, of: ExchangeOf(ch), turn: make(chan struct{}, 1)}
+		a = &Exchange{topics: x.topics, log: x.log, of: ExchangeOf(ch), turn: make(chan struct{}, 1)}
 		x.known[a.of] = a
 	}
 	return a
@@ -92,6 +95,17 @@ func (a *Exchange) Look(ctx context.Context, t *Topic) error {
 		a.queues = queues
 	}
 	return nil
+}
+
+// lookIfDue is Look if one is due, with a warning if it fails.
+func (a *Exchange) lookIfDue(ctx context.Context, t *Topic) {
+	if !a.Due(time.Now()) {
+		return
+	}
+	if err := a.Look(ctx, t); err != nil {
+		a.log.Warn("the producer cannot list the subscriptions: it will not wait for queues that were lost",
+			"channel", a.of.String(), "error", err)
+	}
 }
 
 // topicLost records that the topic is missing or was just recreated, so that producers have to wait for the queues.
@@ -211,21 +225,22 @@ func (a *Exchange) exclusively(ctx context.Context, f func() error) error {
 // deleted, and created again by a producer, which does not know the filters.
 const CheckEvery = 5 * time.Minute
 
-// ensureTopic creates an exchange's topic, and reports whether it exists. A topic that was just created gets all queues
-// of the exchange as subscribers. A topic that is missing under a running consumer is left to the producers, which know
-// the queues to wait for; it is not needed before they send. If no producer has created it, the consumer's next check
-// does.
-func (p *Provisioner) ensureTopic(ctx context.Context, s driver.ChannelSpec) (t *Topic, there bool, err error) {
-	t, err = p.Topics.Of(ctx, s.Channel)
-	if _, foreign := p.Mapping(ExchangeOf(s.Channel)); foreign || err != nil && driver.ClassOf(err) != driver.NotFound {
-		return t, err == nil, err
+// ensureTopic creates an exchange's topic, unless there is one (t), and reports whether it exists. A topic that was
+// just created gets all queues of the exchange as subscribers. A topic that is missing under a running consumer is left
+// to the producers, which know the queues to wait for; it is not needed before they send. If no producer has created
+// it, the consumer's next check does.
+func (p *Provisioner) ensureTopic(ctx context.Context, s driver.ChannelSpec, t *Topic) (_ *Topic, there bool,
+	err error,
+) {
+	if t != nil && t.Foreign {
+		return t, true, nil
 	}
-	if err == nil {
+	if t != nil {
 		return t, true, p.maintainTopic(ctx, s, t)
 	}
-	name, nameErr := p.TopicName(s.Channel)
-	if nameErr != nil {
-		return nil, false, nameErr
+	name, err := p.TopicName(s.Channel)
+	if err != nil {
+		return nil, false, err
 	}
 	if err := p.mistyped(ExchangeOf(s.Channel)); err != nil {
 		return nil, false, err
@@ -252,10 +267,7 @@ func (p *Provisioner) maintainTopic(ctx context.Context, s driver.ChannelSpec, t
 		return p.Topics.secure(ctx, t)
 	}
 	a := p.Exchanges.record(s.Channel)
-	if err := a.Look(ctx, t); err != nil {
-		p.log.Warn("the producer cannot list the subscriptions: it will not wait for queues that were lost",
-			"channel", s.Channel.String(), "error", err)
-	}
+	a.lookIfDue(ctx, t)
 	return a.ready(ctx, t)
 }
 

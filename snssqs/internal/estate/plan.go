@@ -182,7 +182,7 @@ func (p Planner) queue(ctx context.Context, s driver.ChannelSpec, t *plannedTopi
 		other := s.Channel
 		other.Ordered = !other.Ordered
 		if s.Mode == driver.Declare {
-			if there, err := p.Queues.exists(ctx, other); err != nil || there {
+			if there, err := p.Queues.exists(ctx, other, nil); err != nil || there {
 				return nil, []driver.Difference{otherOrder(d, s.Channel)}, err
 			}
 		}

@@ -100,7 +100,7 @@ func (p Planner) topic(ctx context.Context, s driver.ChannelSpec, t *plannedTopi
 		if s.Mode == driver.Declare {
 			other := ExchangeOf(s.Channel)
 			other.Ordered = !other.Ordered
-			if there, err := p.Topics.exists(ctx, other); err != nil || there {
+			if there, err := p.Topics.exists(ctx, other, nil); err != nil || there {
 				return []driver.Difference{otherOrder(d, s.Channel)}, err
 			}
 		}

@@ -19,20 +19,21 @@ import (
 type Provisioner struct {
 	*Estate
 	Exchanges *Exchanges
+	Surveyor  *Surveyor
 	Planner   Planner
 	store     driver.Store // of large bodies; nil: there is none
 	log       *slog.Logger
 	differing Warned // channels with a warning about their settings
 
-	ensured sync.Map // a *Queue by channel, that Ensure has found, for the sender that is opened next
-	specs   sync.Map // what consumers of this process asked for: a driver.ChannelSpec by channel
+	specs sync.Map // what consumers of this process asked for: a driver.ChannelSpec by channel
 }
 
 // NewProvisioner makes no request.
 func NewProvisioner(e *Estate, store driver.Store, log *slog.Logger) *Provisioner {
+	exchanges := &Exchanges{topics: e.Topics, log: log, known: map[driver.Channel]*Exchange{}}
 	return &Provisioner{
 		Estate: e, Planner: Planner{Estate: e, store: store}, store: store, log: log,
-		Exchanges: &Exchanges{topics: e.Topics, known: map[driver.Channel]*Exchange{}},
+		Exchanges: exchanges, Surveyor: &Surveyor{Estate: e, exchanges: exchanges},
 	}
 }
 
@@ -55,26 +56,63 @@ func (p *Provisioner) Ensure(ctx context.Context, s driver.ChannelSpec) error {
 		_, err := p.Queues.Of(ctx, s.Channel)
 		return err
 	}
-	if p.store != nil {
-		if err := p.store.Ensure(ctx, s.Mode); err != nil {
-			return fmt.Errorf("the store of large bodies: %w", err)
-		}
-	}
 	if _, foreign := p.Mapping(s.Channel); foreign {
-		return p.present(ctx, s)
-	}
-	if err := p.nameConflict(ctx, s.Channel); err != nil {
-		return err
+		return cmp.Or(p.ensureStore(ctx, s), p.present(ctx, s))
 	}
 	if s.Mode == driver.Verify {
+		if err := cmp.Or(p.ensureStore(ctx, s), p.nameConflict(ctx, s.Channel, nil)); err != nil {
+			return err
+		}
 		differ, err := p.Planner.Plan(ctx, []driver.ChannelSpec{s})
 		return cmp.Or(err, errorOf(s, differ))
 	}
-	if s.Channel.Queue == "" {
-		_, _, err := p.ensureTopic(ctx, s)
+	if !s.Again {
+		if _, err := nameExists(s.Channel, p.Listing.read(ctx)); err != nil {
+			return err
+		}
+		if l := p.Surveyor.listed(s); l != nil {
+			err := p.ensure(ctx, s, l)
+			if err == nil || driver.ClassOf(err) != driver.NotFound {
+				return err
+			}
+		}
+	}
+	p.Surveyor.forget(s.Channel)
+	return p.ensure(ctx, s, nil)
+}
+
+// ensure creates what is missing and changes what differs. With a listing, a missing resource is an error of class
+// NotFound: nothing is created beside another kind that the listing may lack.
+func (p *Provisioner) ensure(ctx context.Context, s driver.ChannelSpec, l *Listing) error {
+	var v *survey
+	if err := client.Concurrently(2, 2, func(i int) (err error) {
+		if i == 0 {
+			return p.ensureStore(ctx, s)
+		}
+		v, err = p.Surveyor.survey(ctx, s, l)
+		return err
+	}); err != nil {
 		return err
 	}
-	return p.ensureQueues(ctx, s)
+	if s.Channel.Queue == "" {
+		t, _, err := p.ensureTopic(ctx, s, v.topic)
+		if err == nil {
+			p.Surveyor.foundTopic(s, t)
+		}
+		return err
+	}
+	return p.ensureQueues(ctx, s, v)
+}
+
+// ensureStore creates or checks the store of large bodies, if there is one.
+func (p *Provisioner) ensureStore(ctx context.Context, s driver.ChannelSpec) error {
+	if p.store == nil {
+		return nil
+	}
+	if err := p.store.Ensure(ctx, s.Mode); err != nil {
+		return fmt.Errorf("the store of large bodies: %w", err)
+	}
+	return nil
 }
 
 // present looks up the resources that a channel is mapped to and, for a consumer, its dead letters.
@@ -97,11 +135,11 @@ func (p *Provisioner) present(ctx context.Context, s driver.ChannelSpec) error {
 }
 
 // ensureQueues creates a channel's queue and dead-letter queue and, for an exchange, its topic and subscription.
-func (p *Provisioner) ensureQueues(ctx context.Context, s driver.ChannelSpec) (err error) {
+func (p *Provisioner) ensureQueues(ctx context.Context, s driver.ChannelSpec, v *survey) (err error) {
 	var t *Topic
 	there := false
 	if s.Channel.Exchange != "" && s.Owner {
-		if t, there, err = p.ensureTopic(ctx, s); err != nil {
+		if t, there, err = p.ensureTopic(ctx, s, v.topic); err != nil {
 			return err
 		}
 	}
@@ -115,17 +153,20 @@ func (p *Provisioner) ensureQueues(ctx context.Context, s driver.ChannelSpec) (e
 	}
 	err = client.Concurrently(n, n, func(i int) (err error) {
 		if i == 0 {
-			q, topology, err = p.ensureQueue(ctx, s, t)
+			q, topology, err = p.ensureQueue(ctx, s, t, v.queue)
 		} else {
-			dead, _, err = p.ensureQueue(ctx, letters, t)
+			dead, _, err = p.ensureQueue(ctx, letters, t, v.dead)
 		}
 		return err
 	})
 	if err != nil {
 		return err
 	}
+	if there {
+		p.Surveyor.foundTopic(s, t)
+	}
 	if !s.Owner {
-		p.ensured.Store(s.Channel, q)
+		p.Surveyor.foundQueues(s, q, nil)
 		return nil
 	}
 	if topology != "" {
@@ -139,10 +180,11 @@ func (p *Provisioner) ensureQueues(ctx context.Context, s driver.ChannelSpec) (e
 			return err
 		}
 	}
+	p.Surveyor.foundQueues(s, q, dead)
 	if !there {
 		return nil
 	}
-	return p.ensureSubscription(ctx, s, t, q, dead)
+	return p.ensureSubscription(ctx, s, t, q, dead, v.subscriptions)
 }
 
 // declared records that a topology has declared the channel of a consumer, and logs once how that differs from the
@@ -174,18 +216,17 @@ func (p *Provisioner) declared(ctx context.Context, s driver.ChannelSpec, topolo
 	return s
 }
 
-// ensureQueue creates one queue. If t is not nil, it may send to the queue. It returns the topology that has declared
-// the queue, which then stays as it is; "": none, or the specification is a topology's.
-func (p *Provisioner) ensureQueue(ctx context.Context, s driver.ChannelSpec, t *Topic) (q *Queue,
+// ensureQueue creates one queue, unless there is one. If t is not nil, it may send to the queue. It returns the
+// topology that has declared the queue, which then stays as it is; "": none, or the specification is a topology's.
+func (p *Provisioner) ensureQueue(ctx context.Context, s driver.ChannelSpec, t *Topic, is tagged) (q *Queue,
 	topology string, err error,
 ) {
 	name, err := p.QueueName(s.Channel)
 	if err != nil {
 		return nil, "", err
 	}
-	q, tags, err := p.Queues.findTagged(ctx, name, s.Owner)
-	made := false
-	if driver.ClassOf(err) == driver.NotFound {
+	q, tags, made := is.Queue, is.tags, false
+	if q == nil {
 		if err := p.mistyped(s.Channel); err != nil {
 			return nil, "", err
 		}
@@ -239,13 +280,23 @@ func (p *Provisioner) permit(ctx context.Context, wanted map[string]string, name
 	return err
 }
 
-// ensureSubscription subscribes a queue. A subscription that a topology has declared stays as it is.
-func (p *Provisioner) ensureSubscription(ctx context.Context, s driver.ChannelSpec, t *Topic, q, dead *Queue) error {
+// ensureSubscription subscribes a queue. A known subscription is only compared, and changed where it differs; one that
+// a topology has declared stays as it is.
+func (p *Provisioner) ensureSubscription(ctx context.Context, s driver.ChannelSpec, t *Topic, q, dead *Queue,
+	known map[string]string,
+) error {
 	wanted, err := p.Names.subscription(s, dead.ARN())
 	if err != nil {
 		return err
 	}
-	if s.Mode == driver.Auto && s.Tags[driver.TagTopology] != "" {
+	declared := s.Mode == driver.Auto && s.Tags[driver.TagTopology] != ""
+	if arn := known[q.ARN()]; arn != "" && !declared {
+		err := p.Topics.adjust(ctx, t, arn, wanted)
+		if err == nil || driver.ClassOf(err) != driver.NotFound {
+			return err
+		}
+	}
+	if declared {
 		if _, err := p.Topics.Subscription(ctx, t, q.ARN()); err == nil || driver.ClassOf(err) != driver.NotFound {
 			return err
 		}
@@ -288,14 +339,6 @@ func (p *Provisioner) warnDifferent(s driver.ChannelSpec, q *Queue) {
 	}
 }
 
-// Ensured is the queue of a channel for a sender: the one that Ensure has just found, or that the service names.
-func (p *Provisioner) Ensured(ctx context.Context, ch driver.Channel) (*Queue, error) {
-	if q, found := p.ensured.LoadAndDelete(ch); found {
-		return q.(*Queue), nil
-	}
-	return p.Queues.Of(ctx, ch)
-}
-
 // Provisions returns what a consumer of this process asked for, and whether it may provision the channel.
 func (p *Provisioner) Provisions(ch driver.Channel) (driver.ChannelSpec, bool) {
 	spec, known := p.specOf(ch)
@@ -314,7 +357,7 @@ func (p *Provisioner) Check(ctx context.Context, spec driver.ChannelSpec, q *Que
 				return err
 			}
 		}
-		return p.ensureSubscription(ctx, spec, t, q, dead)
+		return p.ensureSubscription(ctx, spec, t, q, dead, nil)
 	}
 	if driver.ClassOf(err) == driver.NotFound {
 		return p.Ensure(ctx, spec)
@@ -338,7 +381,7 @@ func (p *Provisioner) DeadLetters(ctx context.Context, of driver.Channel, q *Que
 		t = &Topic{ARN: arn}
 	}
 	spec.Channel = DeadLettersOf(of)
-	if dead, _, err = p.ensureQueue(ctx, spec, t); err == nil {
+	if dead, _, err = p.ensureQueue(ctx, spec, t, tagged{}); err == nil {
 		p.Queues.found.Store(spec.Channel, dead)
 	}
 	return dead, err

@@ -56,8 +56,12 @@ func (qs *Queues) Forget(ch driver.Channel) { qs.found.Delete(ch) }
 
 // Find looks up a queue and its attributes. The error for a queue that does not exist is of class NotFound.
 func (qs *Queues) Find(ctx context.Context, name string) (*Queue, error) {
-	q, _, err := qs.findTagged(ctx, name, false)
-	return q, err
+	url, err := qs.url(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	q := &Queue{Name: name, URL: url}
+	return q, qs.Load(ctx, q)
 }
 
 // findTagged is Find with the queue's tags, if they are wanted, which are read at the same time as its attributes.
@@ -66,12 +70,16 @@ func (qs *Queues) findTagged(ctx context.Context, name string, wanted bool) (*Qu
 	if err != nil {
 		return nil, nil, err
 	}
-	q := &Queue{Name: name, URL: url}
+	return qs.loadTagged(ctx, &Queue{Name: name, URL: url}, wanted)
+}
+
+// loadTagged is Load with the queue's tags, if they are wanted, which are read at the same time.
+func (qs *Queues) loadTagged(ctx context.Context, q *Queue, wanted bool) (*Queue, map[string]string, error) {
 	if !wanted {
 		return q, nil, qs.Load(ctx, q)
 	}
 	var tags map[string]string
-	err = client.Concurrently(2, 2, func(i int) (err error) {
+	err := client.Concurrently(2, 2, func(i int) (err error) {
 		if i == 0 {
 			return qs.Load(ctx, q)
 		}
@@ -221,11 +229,15 @@ func (qs *Queues) Sources(ctx context.Context, q *Queue) (urls []string, err err
 	return urls, nil
 }
 
-// exists reports whether there is a queue with the name of a channel.
-func (qs *Queues) exists(ctx context.Context, ch driver.Channel) (bool, error) {
+// exists reports whether there is a queue with the name of a channel. If the listing knows the queues, only one that is
+// in it is looked up.
+func (qs *Queues) exists(ctx context.Context, ch driver.Channel, l *Listing) (bool, error) {
 	name, err := qs.QueueName(ch)
 	if err != nil {
 		return false, nil //nolint:nilerr // a name that cannot be built does not exist
+	}
+	if url, known := l.queue(name); known && url == "" {
+		return false, nil
 	}
 	_, err = qs.url(ctx, name)
 	return nameExists(ch, err)
@@ -369,8 +381,9 @@ func (qs *Queues) SetTags(ctx context.Context, q *Queue, is, wanted map[string]s
 
 // nameConflict returns an error if the channel's name already exists as the other kind, or with the other ordering. It
 // only reads, and if it may not read it reports nothing. A passing failure is an error: otherwise a second queue or
-// topic might be created in addition to an existing one, and its messages would never be read.
-func (e *Estate) nameConflict(ctx context.Context, ch driver.Channel) error {
+// topic might be created in addition to an existing one, and its messages would never be read. A listing spares the
+// lookups of names that are not in it; before something is created, it is nil.
+func (e *Estate) nameConflict(ctx context.Context, ch driver.Channel, l *Listing) error {
 	if ch.DeadLetter {
 		return nil
 	}
@@ -409,7 +422,7 @@ func (e *Estate) nameConflict(ctx context.Context, ch driver.Channel) error {
 	}
 	errs := make([]error, len(lookups))
 	_ = client.Concurrently(len(lookups), len(lookups), func(i int) error {
-		there, err := lookups[i].there(ctx, lookups[i].as)
+		there, err := lookups[i].there(ctx, lookups[i].as, l)
 		if errs[i] = err; there {
 			errs[i] = lookups[i].conflict
 		}
@@ -420,7 +433,7 @@ func (e *Estate) nameConflict(ctx context.Context, ch driver.Channel) error {
 
 // lookup asks whether something exists that excludes a channel.
 type lookup struct {
-	there    func(context.Context, driver.Channel) (bool, error)
+	there    func(context.Context, driver.Channel, *Listing) (bool, error)
 	as       driver.Channel
 	conflict error // if it exists
 }

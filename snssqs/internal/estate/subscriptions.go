@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -34,6 +35,23 @@ func (ts *Topics) Subscriptions(ctx context.Context, t *Topic) iter.Seq2[types.S
 			}
 		}
 	}
+}
+
+// subscriptionsPage returns the ARNs of the first subscriptions of a topic, by endpoint.
+func (ts *Topics) subscriptionsPage(ctx context.Context, t *Topic) (map[string]string, error) {
+	out, err := ts.sns.ListSubscriptionsByTopic(ctx, &sns.ListSubscriptionsByTopicInput{TopicArn: &t.ARN}, t.At(),
+		func(o *sns.Options) { o.Retryer = aws.NopRetryer{} })
+	if err != nil {
+		return nil, fmt.Errorf("topic %s: list its subscriptions: %w", t.Name,
+			client.Failed(err, "sns:ListSubscriptionsByTopic"))
+	}
+	arns := make(map[string]string, len(out.Subscriptions))
+	for _, s := range out.Subscriptions {
+		if arn := aws.ToString(s.SubscriptionArn); strings.HasPrefix(arn, "arn:") { // else it waits for a confirmation
+			arns[aws.ToString(s.Endpoint)] = arn
+		}
+	}
+	return arns, nil
 }
 
 // Subscription returns the ARN of a queue's subscription. The error for one that does not exist is of class NotFound.
@@ -112,6 +130,12 @@ func (ts *Topics) resubscribe(ctx context.Context, t *Topic, queueARN string, wa
 	if err != nil {
 		return err
 	}
+	return ts.adjust(ctx, t, arn, wanted)
+}
+
+// adjust is alter with all attributes: one without a filter gets everything.
+func (ts *Topics) adjust(ctx context.Context, t *Topic, arn string, wanted map[string]string) error {
+	wanted = maps.Clone(wanted)
 	if wanted["FilterPolicy"] == "" {
 		wanted["FilterPolicy"] = filterpolicy.Everything
 	}

@@ -74,11 +74,15 @@ func (ts *Topics) Mapped(ctx context.Context, r Mapping) (*Topic, error) {
 	return t, err
 }
 
-// exists reports whether there is a topic with the name of a channel's exchange.
-func (ts *Topics) exists(ctx context.Context, ch driver.Channel) (bool, error) {
+// exists reports whether there is a topic with the name of a channel's exchange. If the listing knows the topics, only
+// one that is in it is looked up.
+func (ts *Topics) exists(ctx context.Context, ch driver.Channel, l *Listing) (bool, error) {
 	name, err := ts.TopicName(ch)
 	if err != nil {
 		return false, nil //nolint:nilerr // a name that cannot be built does not exist
+	}
+	if arn, known := l.topic(name); known && arn == "" {
+		return false, nil
 	}
 	_, err = ts.Named(ctx, name)
 	return nameExists(ch, err)
@@ -183,6 +187,13 @@ type Topic struct {
 	Foreign           bool
 	credentials       aws.CredentialsProvider // nil: the backend's
 	Attributes        map[string]string
+}
+
+// clone is a copy with attributes of its own.
+func (t *Topic) clone() *Topic {
+	c := *t
+	c.Attributes = maps.Clone(t.Attributes)
+	return &c
 }
 
 // MaxBytes returns the maximum size of a message, including attributes.
