@@ -19,7 +19,7 @@ const (
 	shelfPart = 4
 	// behindMost bounds the items of a process that wait behind others of their lanes, if places are for lanes. After a
 	// kill, their lanes wait for their leases.
-	behindMost = 4000
+	behindMost = 2000
 )
 
 // places bounds the items that a session holds: a poll reserves as many places as it requests messages. Lanes that wait
@@ -91,7 +91,8 @@ func (p *places) asks(most int) int {
 	if !p.lanes {
 		return most
 	}
-	return max(1, min(most, 1+behindMost/p.size, 1+behindMost-p.bytes.behind))
+	each := (behindMost + p.size - 1) / p.size // rounded up, because lanes do not all begin at once
+	return max(1, min(most, 1+each, 1+behindMost-p.bytes.behind))
 }
 
 // brought is called for the items of a poll; heads are the first ones of their lanes.
