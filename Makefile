@@ -76,7 +76,7 @@ bench-sqs: ## SQS beside other libraries, at round trips of 0 to 50 ms: writes d
 	go -C bench test -count=1 -v -timeout 60m -run '^TestReport$$' ./sqs -args -sqs.write ../../docs -sqs.rounds $(ROUNDS)
 
 .PHONY: speed
-speed: ## the time limits of localaws, which CI checks; run nothing else meanwhile
+speed: ## the time limits of localaws, and dispatch beside an earlier commit, as CI checks; run nothing else then
 	@.ci/speed
 
 .PHONY: e2e
