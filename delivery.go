@@ -56,8 +56,16 @@ type Delivery struct {
 	choice    atomic.Pointer[choice]
 	ctx       engine.Context // for its first handler
 	apart     *payload       // the body in a store; nil: Body is the body
-	expires   time.Duration  // as its sender asked for, for Forward
-	first     time.Time      // when a service accepted it for the first time; zero: unknown
+	// lasts is for Forward; nil: its sender did not ask for an end, and it was accepted for the first time at SentAt.
+	// Most deliveries have none, and are smaller so.
+	lasts *lifespan
+}
+
+// lifespan is how long a message lasts from its first acceptance, as its sender asked for. 0 is without an end, and a
+// zero time is unknown.
+type lifespan struct {
+	expires time.Duration
+	first   time.Time
 }
 
 // fill sets the fields for a received delivery.
@@ -67,7 +75,9 @@ func (d *Delivery) fill(h *handling, it *engine.Item, in *driver.Delivery) {
 	d.ContentType, d.Type, d.Version = in.ContentType, in.Type, in.Version
 	d.Headers, d.Body, d.SentAt = in.Header, in.Body, in.SentAt
 	d.Attempt, d.Failures, d.Death = it.Attempt, it.Failures, deathOf(in.Origin)
-	d.expires, d.first = in.Expires, in.First
+	if in.Expires != 0 || !in.First.Equal(in.SentAt) {
+		d.lasts = &lifespan{in.Expires, in.First}
+	}
 	life := in.Expires
 	if most := h.o.MaxAge; most > 0 && (life == 0 || most < life) {
 		life = most
@@ -92,8 +102,8 @@ func (d *Delivery) again() *Delivery {
 		ID: d.ID, Channel: d.Channel, OrderKey: d.OrderKey, Tenant: d.Tenant, RoutingKey: d.RoutingKey,
 		ContentType: d.ContentType, Type: d.Type, Version: d.Version, Headers: d.Headers, Body: d.Body,
 		Death: d.Death, Undecodable: d.Undecodable, SentAt: d.SentAt, ExpiresAt: d.ExpiresAt,
-		expires: d.expires, first: d.first,
-		h: d.h, item: d.item, gen: d.item.Generation(), nearLimit: d.nearLimit, spent: d.spent, pulls: d.pulls,
+		lasts: d.lasts,
+		h:     d.h, item: d.item, gen: d.item.Generation(), nearLimit: d.nearLimit, spent: d.spent, pulls: d.pulls,
 	}
 	if d.apart != nil {
 		n.apart = &payload{filled: d.apart.filled, bad: d.apart.bad}
@@ -137,8 +147,11 @@ func (d *Delivery) Forward() Message {
 	m := Message{
 		Body: d.Body, OrderKey: cmp.Or(d.OrderKey, d.Tenant), RoutingKey: d.RoutingKey,
 		ContentType: d.ContentType, Type: d.Type, Version: d.Version, Headers: slices.Clone(d.Headers),
-		Expires: d.expires, first: d.first,
+		first:     d.SentAt,
 		forwarded: "forward/" + d.Channel + "/" + d.ID, // a channel's name has no slash
+	}
+	if d.lasts != nil {
+		m.Expires, m.first = d.lasts.expires, d.lasts.first
 	}
 	if d.unread() {
 		m.Reader, m.Size = &forwardReader{d: d}, d.apart.Size
