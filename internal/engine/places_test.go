@@ -143,8 +143,13 @@ func TestPlacesForLanes(t *testing.T) {
 // A poll requests the fewer messages, the more workers there are and the more wait behind others.
 func TestWhatPollsForLanesRequest(t *testing.T) {
 	for _, c := range []struct{ places, behind, want int }{
-		{20, 0, 10}, {210, 0, 10}, {410, 0, 6}, {1010, 0, 3}, {10_000, 0, 2},
-		{20, behindMost - 3, 4}, {20, behindMost + 1, 1},
+		{20, 0, 10},
+		{210, 0, 10},
+		{410, 0, 6},
+		{1010, 0, 3},
+		{10_000, 0, 2},
+		{20, behindMost - 3, 4},
+		{20, behindMost + 1, 1},
 	} {
 		p := newPlaces(c.places, &budget{behind: c.behind})
 		p.lanes = true
