@@ -63,8 +63,10 @@ type Sampler struct {
 	view     *View         // nil: none yet
 	changed  chan struct{} // closed when view changes
 	history  *history.History
-	past     time.Time // when the past was asked for last
-	pastErr  error     // of that
+	owed     map[driver.Channel]gap // what the past is still asked for
+	pastNext time.Time              // when it may be asked for again, and
+	pastWait time.Duration          // how long that was after the last failure
+	pastErr  error                  // of the last answer
 }
 
 // View is what a Sampler has seen last. It is not changed any more.
@@ -102,7 +104,9 @@ type Sample struct {
 
 // NewSampler returns a sampler that makes no request before somebody watches.
 func NewSampler(b driver.Backend, o *SamplerOptions) (*Sampler, error) {
-	s := &Sampler{b: b, changed: make(chan struct{}), history: &history.History{}}
+	s := &Sampler{
+		b: b, changed: make(chan struct{}), history: &history.History{}, owed: map[driver.Channel]gap{},
+	}
 	s.o = *cmp.Or(o, &SamplerOptions{})
 	s.o.Interval = cmp.Or(s.o.Interval, defaultInterval)
 	s.o.Requests = cmp.Or(s.o.Requests, defaultBudget)

@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"cmp"
 	"context"
 	"path"
 	"time"
@@ -18,7 +19,7 @@ type round struct {
 	counted  time.Time // when the rates were
 	err      error     // of the last list
 	ratesErr error
-	filled   bool // the past was asked for in this period
+	filled   bool // the gaps before this period are owed
 }
 
 // look looks at all channels once.
@@ -113,41 +114,54 @@ const (
 	// pastMost bounds how many channels are filled, and pastEvery how often.
 	pastMost  = 2000
 	pastEvery = time.Minute
-	// pastDenied is how long a service that has refused is not asked again.
+	// pastDenied is how long a service that has refused is not asked again, and the longest time after other failures.
 	pastDenied = time.Hour
 	// pastGap is the shortest time without a look that is filled.
 	pastGap = 2 * time.Minute
 )
 
-// gap is the last time of a channel of which nothing is remembered.
+// gap is a time of a channel of which nothing is remembered.
 type gap struct {
-	channel driver.Channel
-	since   time.Time
+	channel      driver.Channel
+	since, until time.Time
 }
 
-// gaps returns the gaps before a look is remembered.
+// gaps returns the gaps that the service is to be asked for now: those before the first look of this period, and those
+// of earlier calls that have failed.
 func (r *round) gaps(now time.Time) (all []gap) {
 	s := r.s
-	wait := pastEvery
-	if driver.ClassOf(s.pastErr) == driver.Denied {
-		wait = pastDenied
-	}
-	if r.filled || !s.o.Past || s.o.NoRates || s.do.Past == nil || !s.past.IsZero() && now.Sub(s.past) < wait {
+	if !s.o.Past || s.o.NoRates || s.do.Past == nil {
 		return nil
 	}
-	for _, info := range r.infos[:min(len(r.infos), pastMost)] {
+	first := now.Add(-history.Span)
+	known := r.infos[:min(len(r.infos), pastMost)]
+	for _, info := range known {
 		last := s.history.Latest(info.Channel)
-		if first := now.Add(-history.Span); last.Before(first) {
+		if last.Before(first) {
 			last = first
 		}
-		if now.Sub(last) >= pastGap {
-			all = append(all, gap{info.Channel, last})
+		if r.filled || now.Sub(last) < pastGap {
+			continue
+		}
+		if before, ok := s.owed[info.Channel]; ok {
+			last = before.since
+		}
+		s.owed[info.Channel] = gap{info.Channel, last, now}
+	}
+	r.filled = r.filled || len(known) > 0
+	if len(s.owed) == 0 || now.Before(s.pastNext) {
+		return nil
+	}
+	for _, info := range known {
+		if g, ok := s.owed[info.Channel]; ok && g.until.Sub(first) >= pastGap {
+			all = append(all, g)
 		}
 	}
 	return all
 }
 
-// fill asks for what the service has counted in gaps, and reports whether it was asked.
+// fill asks for what the service has counted in gaps, and reports whether it was asked. What could not be had now is
+// asked for again later, less and less often.
 func (r *round) fill(ctx context.Context, gaps []gap) bool {
 	s := r.s
 	if len(gaps) == 0 {
@@ -155,21 +169,30 @@ func (r *round) fill(ctx context.Context, gaps []gap) bool {
 	}
 	ctx, cancel := context.WithTimeout(ctx, roundWithin)
 	defer cancel()
-	r.filled, s.past = true, time.Now()
-	cs, since := make([]driver.Channel, len(gaps)), s.past
+	now := time.Now()
+	first := now.Add(-history.Span)
+	cs, since := make([]driver.Channel, len(gaps)), now
 	for i, g := range gaps {
 		if cs[i] = g.channel; g.since.Before(since) {
 			since = g.since
 		}
 	}
+	if since.Before(first) {
+		since = first
+	}
 	all, err := s.do.Past(ctx, cs, since)
-	for i := range all {
-		if err == nil && driver.ClassOf(all[i].Err) != driver.Permanent { // which is nothing to mend
-			err = all[i].Err
+	failed := map[driver.Channel]gap{}
+	for i, g := range gaps {
+		switch {
+		case i >= len(all):
+			failed[g.channel] = g
+			continue
+		case all[i].Err != nil && driver.ClassOf(all[i].Err) != driver.Permanent: // which is nothing to mend
+			err, failed[g.channel] = cmp.Or(err, all[i].Err), g
 		}
 		var moments []history.Moment
 		for _, m := range all[i].Minutes {
-			if m.At.Before(gaps[i].since) {
+			if m.At.Before(g.since) || !m.At.Before(g.until) {
 				continue // the sampler has looked then
 			}
 			for at := m.At; at.Before(m.At.Add(time.Minute)); at = at.Add(history.Every) {
@@ -178,6 +201,14 @@ func (r *round) fill(ctx context.Context, gaps []gap) bool {
 		}
 		s.history.Fill(all[i].Channel, moments)
 	}
-	s.pastErr = err
+	s.pastErr, s.owed = err, failed
+	s.pastWait = min(max(pastEvery, 2*s.pastWait), pastDenied)
+	switch {
+	case err == nil:
+		s.pastWait = 0
+	case driver.ClassOf(err) == driver.Denied:
+		s.pastWait = pastDenied
+	}
+	s.pastNext = now.Add(max(s.pastWait, pastEvery))
 	return true
 }

@@ -307,8 +307,19 @@ func TestSamplerSeesNewChannels(t *testing.T) {
 	}
 }
 
+// between returns the samples of a time.
+func between(all []ops.Sample, from, to time.Time) (some []ops.Sample) {
+	for _, one := range all {
+		if one.At.After(from) && one.At.Before(to) {
+			some = append(some, one)
+		}
+	}
+	return some
+}
+
 // Times in which nobody has watched are filled once with the counts of CloudWatch, for all channels in one request. A
-// minute without a count stays unknown. Without the permission, CloudWatch is not asked again for an hour.
+// minute without a count stays unknown. What could not be had is asked for again while somebody watches, and stays
+// unknown until then. Without the permission, CloudWatch is not asked again for an hour.
 func TestThePastOfASampler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, err := local.Open(t.Context(), &local.Options{Server: &localaws.Options{Seed: 1}})
@@ -317,11 +328,14 @@ func TestThePastOfASampler(t *testing.T) {
 		}
 		defer func() { _ = b.Close(context.Background()) }()
 		var asked atomic.Int64
-		deny := atomic.Bool{}
+		var deny, throttle atomic.Bool
 		b.Server().Control("cloudwatch.GetMetricData", func(context.Context, *localaws.Request) localaws.Outcome {
 			asked.Add(1)
 			if deny.Load() {
 				return localaws.Outcome{Err: &wire.Error{Code: "AccessDenied", Message: "no", Status: 403}}
+			}
+			if throttle.Load() {
+				return localaws.Outcome{Err: &wire.Error{Code: "Throttling", Message: "slow down", Status: 400}}
 			}
 			return localaws.Outcome{}
 		})
@@ -389,6 +403,21 @@ func TestThePastOfASampler(t *testing.T) {
 		whole := s.History(ch)
 		if diff := cmp.Diff(samples, whole[:len(samples)]); diff != "" || len(whole) < 170*6 {
 			t.Errorf("%d samples: %.500s", len(whole), diff)
+		}
+		// CloudWatch does not answer at first, and what it has counted is not lost.
+		time.Sleep(time.Hour)
+		throttle.Store(true)
+		gone := time.Now()
+		away := func() int { return len(between(s.History(ch), gone.Add(-50*time.Minute), gone)) }
+		if v := watchFor(t, s, 50*time.Second); v.PastErr == nil || away() > 0 {
+			t.Errorf("a call that was throttled: %v, and %d samples", v.PastErr, away())
+		}
+		throttle.Store(false)
+		if v := watchFor(t, s, 3*time.Minute); v.PastErr != nil {
+			t.Errorf("the call after it: %v", v.PastErr)
+		}
+		if n := away(); n < 45*6 {
+			t.Errorf("%d samples of the time before a call that was throttled", n)
 		}
 		deny.Store(true)
 		for i, want := range []int64{1, 0, 1} {
