@@ -249,8 +249,7 @@ func (m *model) is(dead, waiting int64) {
 	}
 }
 
-// A model that may act plans a requeue, and its token starts it once: with that selection, and with at most as many
-// messages as were counted.
+// A model that may act plans a requeue, and its token starts it once, with the messages that were counted.
 func TestMCPActs(t *testing.T) {
 	m := newModel(t, "--act", "--bodies", "--data", t.TempDir())
 	if names := m.tools(); len(names) != 11 {
@@ -268,7 +267,8 @@ func TestMCPActs(t *testing.T) {
 			Token string
 			Count int
 		}
-		if err := json.Unmarshal([]byte(m.tells("plan_requeue", args, `"token"`)), &p); err != nil {
+		text := m.tells("plan_requeue", args, `"token"`, `"binds":"exactly the messages`)
+		if err := json.Unmarshal([]byte(text), &p); err != nil {
 			t.Fatal(err)
 		}
 		return p.Token, p.Count

@@ -19,6 +19,8 @@ const (
 	planLasts = 15 * time.Minute
 	// plansMost bounds the plans that wait.
 	plansMost = 20
+	// namedMost is how many messages a plan names at most.
+	namedMost = 10_000
 )
 
 // plan is a requeue that was counted.
@@ -131,12 +133,25 @@ type planned struct {
 	Shared  bool             `json:"shared,omitempty" jsonschema:"other consumers get the messages as well"`
 	Looked  int64            `json:"looked"`
 	Stay    map[string]int64 `json:"stay,omitempty" jsonschema:"how many stay, by the reason"`
+	Binds   string           `json:"binds" jsonschema:"what the token is good for"`
 	Notes   []string         `json:"notes,omitempty"`
 }
+
+// What a token is good for.
+const (
+	bindsMessages = "exactly the messages that were counted"
+	bindsTime     = "the same selection, at most as many messages, and none that died after the plan: the messages " +
+		"cannot be named"
+)
 
 // plan counts a requeue.
 func (s *Server) plan(ctx context.Context, in planning) (out planned, err error) {
 	o, err := in.options()
+	if err != nil {
+		return out, err
+	}
+	now := time.Now()
+	binds, err := s.bind(ctx, in.Channel, &o.Select, now)
 	if err != nil {
 		return out, err
 	}
@@ -148,7 +163,7 @@ func (s *Server) plan(ctx context.Context, in planning) (out planned, err error)
 	}
 	out = planned{
 		Count: r.Moved, To: r.To, Address: r.Address, Shared: r.Shared, Looked: r.Looked, Stay: stays(&r.Stay),
-		Notes: notes,
+		Binds: binds, Notes: notes,
 	}
 	if r.Moved == 0 {
 		return out, fmt.Errorf("no message of %s would be sent: %d were looked at, and stay for these reasons: %v",
@@ -156,10 +171,31 @@ func (s *Server) plan(ctx context.Context, in planning) (out planned, err error)
 	}
 	o.Dry, o.Most = false, int(r.Moved)
 	o.Journal = filepath.Join(s.o.Folder, "requeue-"+url.PathEscape(in.Channel)+"-"+url.PathEscape(in.To)+".journal")
-	now := time.Now()
 	out.Token, out.Expires = s.plans.add(plan{in.Channel, o, r.Moved, now}), now.Add(planLasts).UTC()
 	s.o.Logger.Info("a requeue is planned", "channel", in.Channel, "to", r.To, "messages", r.Moved)
 	return out, nil
+}
+
+// bind narrows a selection to what a channel has now, and says how. Messages that can be listed without receiving them,
+// and that are not too many, are named. Otherwise those stay that die from now on.
+func (s *Server) bind(ctx context.Context, channel string, selected *ops.Selection, now time.Time) (string, error) {
+	entries, err := ops.Peek(ctx, s.o.Backend, channel, &ops.PeekOptions{Most: namedMost + 1})
+	if errors.Is(err, ops.ErrMustReceive) || err == nil && len(entries) > namedMost {
+		selected.DiedTo = now
+		return bindsTime, nil
+	}
+	ids := []string{}
+	for i := range entries {
+		// The requeue says why it cannot read a message.
+		if ok, err := selected.Selects(ctx, &entries[i], now); ok || err != nil {
+			ids = append(ids, entries[i].ID)
+		}
+	}
+	if err == nil && len(ids) == 0 {
+		err = fmt.Errorf("no message of %s would be sent: %d were looked at, and none is selected", channel, len(entries))
+	}
+	selected.IDs = ids
+	return bindsMessages, err
 }
 
 // unseen turns the error that some messages were not seen into a note: what was seen is counted, or sent.

@@ -130,8 +130,8 @@ func (s *Server) addTools() {
 	}, s.plan)
 	add(s, &mcp.Tool{
 		Name: "apply_requeue",
-		Description: "Requeue what a plan has counted: the same selection, and at most as many messages. A token works " +
-			"once, within 15 minutes. Only with the agreement of the person.",
+		Description: "Requeue what a plan has counted, and nothing that died after it. A token works once, within 15 " +
+			"minutes. Only with the agreement of the person.",
 		Annotations: &mcp.ToolAnnotations{DestructiveHint: new(true)},
 	}, s.apply)
 }
