@@ -227,6 +227,8 @@ func (r *reading) pages(ctx context.Context, peek func(context.Context, driver.C
 			r.see(ctx, &ops.Entry{Delivery: fresh[i].Delivery, Raw: fresh[i].Raw})
 		}
 		switch {
+		case len(page) < n && from.ID != "" && int64(r.scan.Looked) < min(r.scan.Total, int64(r.budget)):
+			return r.whole(ctx, peek)
 		case len(page) < n:
 			r.scan.Complete = true
 			return nil
@@ -235,6 +237,24 @@ func (r *reading) pages(ctx context.Context, peek func(context.Context, driver.C
 		}
 		from.ID = page[len(page)-1].Delivery.ID
 	}
+	return nil
+}
+
+// whole reads all at once. In a log with several partitions, the page behind a message is only of its own.
+func (r *reading) whole(ctx context.Context, peek func(context.Context, driver.Channel, driver.PeekFrom, int) (
+	[]driver.Peeked, error),
+) error {
+	page, err := peek(ctx, r.scan.Channel.Channel, driver.PeekFrom{}, r.budget)
+	if err != nil {
+		r.scan.Err = err // what was found is shown
+		return nil
+	}
+	r.scan.Looked, r.scan.Matched, r.scan.Unread = 0, 0, 0
+	r.scan.Found, r.scan.Groups, r.groups = nil, nil, nil
+	for i := range page {
+		r.see(ctx, &ops.Entry{Delivery: page[i].Delivery, Raw: page[i].Raw})
+	}
+	r.scan.Complete = len(page) < r.budget
 	return nil
 }
 
