@@ -80,8 +80,8 @@ func TestMap(t *testing.T) {
 		w.kill(noStock, "x")
 		page := w.get("/map")
 		w.says(page, "c-map", "events.audit", "c-blocked", "MOBIEL.", "dead letters")
-		if n := strings.Count(page, "c-link c-blocked"); n != 1 {
-			t.Errorf("%d links are blocked", n)
+		if n := strings.Count(page, "c-link c-blocked"); n != 2 {
+			t.Errorf("%d links are blocked, want one in the picture for each width of screens", n)
 		}
 		w.silent(w.get("/map?q=mails"), "events.audit")
 		w.says(w.get("/map?q=nothing"), "No queue has these words")

@@ -142,6 +142,9 @@ func (d *channelData) describe(c *Console, seen index) {
 			}}
 		}
 		related := newRow(c, w, seen)
+		if i < rowsMost {
+			related.recall(c, time.Now())
+		}
 		related.Exchange = one.Channel.Role() == driver.RoleExchange
 		if one.Channel.DeadLetter {
 			related.Href, related.Waiting, related.InFlight = related.Dead, w.Waiting, w.InFlight

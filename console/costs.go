@@ -151,7 +151,6 @@ func (d *costsData) draw() {
 	slices.SortStableFunc(rows, func(a, b costRow) int { return cmp.Compare(b.Single, a.Single) })
 	bars := chart.Bars{
 		Label: "dollars a month by channel", Unit: chart.Dollars, Name: "single requests", Second: "full batches",
-		Width: 1180,
 	}
 	for i := range rows {
 		if i == costsMost || rows[i].Single <= 0 {
@@ -162,6 +161,6 @@ func (d *costsData) draw() {
 		})
 	}
 	if len(bars.Rows) > 0 {
-		d.Bars = bars.SVG()
+		d.Bars = forScreens(slimWidth, func(w int) template.HTML { bars.Width = w; return bars.SVG() })
 	}
 }

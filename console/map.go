@@ -39,7 +39,7 @@ func mapPage(r *request) (*view, error) {
 	d.Err = settings.Err
 	m := mapped{
 		c: r.c, seen: seen, known: indexOf(seen), settings: settings,
-		chart: chart.Map{Label: "the way of messages", Width: 1180},
+		chart: chart.Map{Label: "the way of messages"},
 	}
 	for i := range seen.Channels {
 		w := &seen.Channels[i]
@@ -53,7 +53,7 @@ func mapPage(r *request) (*view, error) {
 		m.add(w)
 	}
 	if d.None = m.queues == 0; !d.None {
-		d.Map = m.chart.SVG()
+		d.Map = forScreens(slimMap, func(w int) template.HTML { m.chart.Width = w; return m.chart.SVG() })
 	}
 	return v, nil
 }

@@ -139,6 +139,9 @@ func nowPage(r *request) (*view, error) {
 	d.Looked, d.At, d.Interval, d.Err, d.RatesErr = true, seen.At, seen.Pace.Interval, seen.Err, seen.RatesErr
 	d.HistoryErr, d.PastErr = seen.HistoryErr, seen.PastErr
 	rows := rowsOf(r.c, seen)
+	for i := range rows[:min(len(rows), rowsMost)] { // as many as a page draws: it reads the history
+		rows[i].recall(r.c, seen.At)
+	}
 	d.sum(rows)
 	d.Notices = notices(r, indexOf(seen), r.c.processes.Last())
 	rows = slices.DeleteFunc(rows, func(one row) bool { return !matches(one.Name, d.Query) })
@@ -280,6 +283,13 @@ func (one *row) is(s severity, href, format string, args ...any) {
 	one.Severity = max(one.Severity, s)
 }
 
+// recall fills in rates that the last look has not.
+func (one *row) recall(c *Console, at time.Time) {
+	if one.Sent < 0 || one.Done < 0 {
+		one.Sent, one.Done = lately(c.watch.sampler.History(one.ch), at, one.Sent, one.Done)
+	}
+}
+
 // draw makes the pictures of a row.
 func (one *row) draw(c *Console, at time.Time, interval time.Duration) {
 	limit := time.Duration(0)
@@ -294,9 +304,8 @@ func (one *row) draw(c *Console, at time.Time, interval time.Duration) {
 	}
 	one.Strip = chart.Strip{Label: one.Name, Age: one.old, Tolerance: limit}.SVG()
 	step, points := grain(time.Hour, 60, interval)
-	history := c.watch.sampler.History(one.ch)
-	one.Sent, one.Done = lately(history, at, one.Sent, one.Done)
-	waits := steps(history, at, step, points,
+	one.recall(c, at)
+	waits := steps(c.watch.sampler.History(one.ch), at, step, points,
 		func(s *ops.Sample) float64 { return float64(s.Waiting) })
 	one.Spark = chart.Sparkline{
 		Label: one.Name + ", waiting in the last hour", Values: waits, Step: step,

@@ -269,3 +269,15 @@ func asset(contentType string) func(w http.ResponseWriter, r *request) error {
 		return nil
 	}
 }
+
+// Widths of pictures, in pixels: as wide as a page, as wide as a phone, and the least of a map.
+const (
+	wholeWidth = 1180
+	slimWidth  = 324
+	slimMap    = 600
+)
+
+// forScreens is a picture in two widths, of which the screen shows one.
+func forScreens(slim int, draw func(width int) template.HTML) template.HTML {
+	return `<div class="whole">` + draw(wholeWidth) + `</div><div class="slim">` + draw(slim) + `</div>`
+}

@@ -55,7 +55,7 @@ func workersPage(r *request) (*view, error) {
 	d := &workersData{None: r.c.processes.None(), Bodies: r.may >= LevelBodies}
 	reported := r.c.processes.Ask(r.Context())
 	d.Problems = reported.Problems
-	lanes := chart.Lanes{Label: "running handlers by age against their timeout", Width: 1180}
+	lanes := chart.Lanes{Label: "running handlers by age against their timeout"}
 	now := time.Now()
 	for _, report := range reported.All {
 		process := fmt.Sprintf("%s %d", report.Host, report.PID)
@@ -77,7 +77,7 @@ func workersPage(r *request) (*view, error) {
 	}
 	d.Left = drawLanes(&lanes, reported.All, now, d.Bodies)
 	if len(lanes.Rows) > 0 {
-		d.Lanes = lanes.SVG()
+		d.Lanes = forScreens(slimWidth, func(w int) template.HTML { lanes.Width = w; return lanes.SVG() })
 	}
 	slices.SortStableFunc(d.Stuck, func(a, b stuckRow) int { return cmp.Compare(b.Age, a.Age) })
 	return &view{
@@ -246,7 +246,7 @@ func tenantsPage(r *request) (*view, error) {
 		}
 	}
 	slices.SortStableFunc(d.Waits, func(a, b waitRow) int { return cmp.Compare(b.Blocked, a.Blocked) })
-	bars := chart.Bars{Label: "handler time by tenant or key", Unit: chart.Seconds, Width: 1180}
+	bars := chart.Bars{Label: "handler time by tenant or key", Unit: chart.Seconds}
 	for name, took := range spent {
 		bars.Rows = append(bars.Rows, chart.Bar{
 			Label: name.channel + " " + name.tenant, Value: took.Seconds(),
@@ -257,7 +257,7 @@ func tenantsPage(r *request) (*view, error) {
 		return cmp.Or(cmp.Compare(b.Value, a.Value), cmp.Compare(a.Label, b.Label))
 	})
 	if bars.Rows = bars.Rows[:min(len(bars.Rows), tenantsMost)]; len(bars.Rows) > 0 {
-		d.Loudest = bars.SVG()
+		d.Loudest = forScreens(slimWidth, func(w int) template.HTML { bars.Width = w; return bars.SVG() })
 	}
 	return &view{
 		title: "Tenants and keys", name: "tenants", nav: "tenants", data: d,

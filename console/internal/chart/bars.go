@@ -23,7 +23,7 @@ type Bar struct {
 // SVG returns the chart.
 func (c Bars) SVG() template.HTML {
 	n, rest := cut(len(c.Rows))
-	high, links, row := 0.0, false, 20.0
+	high, links, tall := 0.0, false, 12.0
 	for _, r := range c.Rows[:n] {
 		for _, v := range [...]float64{r.Value, r.Second} {
 			if known(v) {
@@ -36,43 +36,44 @@ func (c Bars) SVG() template.HTML {
 	var entries []entry
 	if c.Second != "" {
 		entries = []entry{{"c-plain", c.Name}, {"c-second", c.Second}}
-		above, row = legend(nil, entries, labelWidth, float64(w))+4, 26
+		above, tall = legend(nil, entries, 0, float64(w))+4, 18
 	}
-	d := begin("c-bars", c.Label, w, int(above+row*float64(n))+restHeight(len(c.Rows)), links)
-	legend(d, entries, labelWidth, float64(w))
+	row := lineAt(w, 0, tall).next
+	bottom := above + row*float64(n)
+	d := begin("c-bars", c.Label, w, int(bottom)+restHeight(len(c.Rows)), links)
+	legend(d, entries, lineAt(w, 0, tall).bar.x, float64(w))
 	for i, r := range c.Rows[:n] {
-		c.row(d, r, box{0, above + float64(i)*row, float64(w), row}, max(high, 1e-9))
+		c.row(d, r, lineAt(w, above+float64(i)*row, tall), max(high, 1e-9))
 	}
-	d.rest(len(c.Rows), above+row*float64(n), rest)
+	d.rest(len(c.Rows), bottom, rest)
 	return d.end()
 }
 
 // row draws one row at a place.
-func (c Bars) row(d *drawing, r Bar, at box, high float64) {
+func (c Bars) row(d *drawing, r Bar, at line, high float64) {
 	end := d.link(r.Href)
-	d.label(0, at.y+14, labelWidth-8, after, r.Label)
+	d.label(at.label.x, at.label.y, at.label.w, after, r.Label)
 	end()
-	space := at.w - labelWidth - valueWidth
 	bar := func(class, name string, v, y, h float64) {
 		if name != "" {
 			name += " "
 		}
-		size := box{labelWidth, y, space * v / high, h}
+		size := box{at.bar.x, y, at.bar.w * v / high, h}
 		if v > 0 {
 			size.w = max(size.w, 1)
 		}
 		if !known(v) {
-			class, size.w = "c-unknown", space
+			class, size.w = "c-unknown", at.bar.w
 		}
 		d.rect(class, size, 0, r.Label+": "+name+c.Unit.format(v))
 	}
 	says := c.Unit.format(r.Value)
 	if c.Second == "" {
-		bar("c-plain", "", r.Value, at.y+4, 13)
+		bar("c-plain", "", r.Value, at.bar.y, at.bar.h)
 	} else {
-		bar("c-plain", c.Name, r.Value, at.y+3, 12)
-		bar("c-second", c.Second, r.Second, at.y+16, 5)
+		bar("c-plain", c.Name, r.Value, at.bar.y, 12)
+		bar("c-second", c.Second, r.Second, at.bar.y+13, 5)
 		says += " / " + c.Unit.format(r.Second)
 	}
-	d.label(at.w, at.y+14, valueWidth-6, before, says)
+	d.label(at.value.x, at.value.y, at.value.w, before, says)
 }

@@ -96,8 +96,8 @@ func (f *flow) branches(c Flow, waiting, running, done float64) {
 
 // branch writes the name of a link above it, and its rate below.
 func (f *flow) branch(name string, rate, x, y float64) {
-	f.text("c-text c-name c-halo", x, y-10, around, name)
-	f.text("c-text c-halo", x, y+18, around, Rate.format(rate))
+	f.text("c-text c-name c-halo", x, y-13, around, name)
+	f.text("c-text c-halo", x, y+20, around, Rate.format(rate))
 }
 
 // state returns the class of a link with a rate.

@@ -37,7 +37,7 @@ func (c HeatMap) SVG() template.HTML {
 	const row = 20.0
 	n, rest := cut(len(c.Rows))
 	w := width(c.Width, rowsWidth)
-	h := heat{cells: 0, step: c.Step, end: c.End, left: labelWidth, w: float64(w) - labelWidth - 4}
+	h := heat{cells: 0, step: c.Step, end: c.End, left: labels(w), w: float64(w) - labels(w) - 4}
 	if h.step <= 0 {
 		h.step = time.Minute
 	}
@@ -64,7 +64,7 @@ func (c HeatMap) SVG() template.HTML {
 	for i, r := range c.Rows[:n] {
 		y := topMargin + row*float64(i)
 		end := d.link(r.Href)
-		d.label(0, y+14, labelWidth-8, after, r.Label)
+		d.label(0, y+14, labels(w)-8, after, r.Label)
 		end()
 		h.row(r.Label, joined[i], y+1, row-2)
 	}

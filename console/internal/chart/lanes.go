@@ -23,20 +23,19 @@ type Lane struct {
 
 // SVG returns the chart.
 func (c Lanes) SVG() template.HTML {
-	const row = 20.0
 	n, rest := cut(len(c.Rows))
 	links, limits := false, false
 	for _, r := range c.Rows[:n] {
 		links, limits = links || local(r.Href), limits || r.Timeout > 0
 	}
 	w := width(c.Width, rowsWidth)
-	space := float64(w) - labelWidth - valueWidth
+	row := lineAt(w, 0, 12).next
 	bottom := topMargin + row*float64(n)
 	d := begin("c-lanes", c.Label, w, int(bottom)+restHeight(len(c.Rows)), links)
 	for i, r := range c.Rows[:n] {
-		y := topMargin + row*float64(i)
+		at := lineAt(w, topMargin+row*float64(i), 12)
 		end := d.link(r.Href)
-		d.label(0, y+14, labelWidth-8, after, r.Label)
+		d.label(at.label.x, at.label.y, at.label.w, after, r.Label)
 		end()
 		says := age(r.Age)
 		if r.Timeout > 0 {
@@ -46,17 +45,17 @@ func (c Lanes) SVG() template.HTML {
 		if class == "c-ok" && r.Age > r.Timeout/2 {
 			class = "c-warn"
 		}
-		size := box{labelWidth, y + 4, max(space*share, 1), 12}
-		if r.Age < 0 {
-			size.w = space
-		} else {
-			d.rect("c-track", box{labelWidth, y + 4, space, 12}, 0, "")
+		size := at.bar
+		if r.Age >= 0 {
+			size.w = max(size.w*share, 1)
+			d.rect("c-track", at.bar, 0, "")
 		}
 		d.rect(class, size, 0, r.tooltip())
-		d.label(float64(w), y+14, valueWidth-6, before, says)
+		d.label(at.value.x, at.value.y, at.value.w, before, says)
 	}
 	if limits {
-		x := labelWidth + space*bound
+		bar := lineAt(w, 0, 12).bar
+		x := bar.x + bar.w*bound
 		d.path("c-limit", path(nil).move(x, topMargin).line(x, bottom), "timeout")
 	}
 	d.rest(len(c.Rows), bottom, rest)

@@ -132,8 +132,11 @@ func (m *network) join(link Link) {
 	if link.Blocked {
 		says += ", which lets nothing through"
 	}
-	m.wide("c-link "+class, p, 1+(m.thickness(link.Rate)-1)*0.7, says)
+	m.wide("c-link "+class, p, m.weight(link), says)
 }
+
+// weight is the width of a link.
+func (m *network) weight(link Link) float64 { return 1 + (m.thickness(link.Rate)-1)*0.7 }
 
 // says writes the filter and the rate of a link before its end.
 func (m *network) says(link Link) {
@@ -147,7 +150,7 @@ func (m *network) says(link Link) {
 	} else if known(link.Rate) && link.Rate == 0 {
 		return
 	}
-	m.text("c-text c-name c-halo", m.left(to)-6, m.middle(to)-4, before, says)
+	m.text("c-text c-name c-halo", m.left(to)-6, m.middle(to)-3-m.weight(link)/2, before, says)
 }
 
 // node draws a box.

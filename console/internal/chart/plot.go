@@ -92,13 +92,14 @@ func (p *plot) unknown(is func(k int) bool) {
 	}
 }
 
-// grid draws the axes, with a line of the grid for each round value.
+// grid draws the axes, with a line of the grid for each round value. The values are on the right, beside the latest
+// ones: a narrow screen shows that end of a chart.
 func (p *plot) grid(step float64) {
 	for i := 0; float64(i)*step <= p.top*1.0001; i++ {
 		v := float64(i) * step
 		y := p.y(v)
 		p.path("c-grid", path(nil).move(p.area.x, y).line(p.area.x+p.area.w, y), "")
-		p.text("c-text c-name", p.area.x-5, y+4, before, p.unit.format(v))
+		p.text("c-text c-name", p.area.x+p.area.w+5, y+4, after, p.unit.format(v))
 	}
 	p.line.axis(p.drawing, p.area.y, p.area.y+p.area.h)
 }
@@ -125,15 +126,25 @@ func (p *plot) hits(says func(k int) string) {
 // An entry explains a color of a chart.
 type entry struct{ class, text string }
 
+// Sizes of a legend, in pixels.
+const legendRow, swatch, legendGap = 16, 10, 14
+
+// spread is the width of entries in one row.
+func spread(entries []entry) (w float64) {
+	for _, e := range entries {
+		w += swatch + 4 + extent(e.text) + legendGap
+	}
+	return w
+}
+
 // legend draws entries in rows, or measures them if there is no drawing, and returns the height.
 func legend(d *drawing, entries []entry, left, right float64) float64 {
-	const row, swatch, gap = 16, 10, 14
 	x, y := left, 0.0
 	for _, e := range entries {
-		text := fit(e.text, right-left-swatch-gap)
-		w := swatch + 4 + extent(text) + gap
+		text := fit(e.text, right-left-swatch-legendGap)
+		w := swatch + 4 + extent(text) + legendGap
 		if x+w > right && x > left {
-			x, y = left, y+row
+			x, y = left, y+legendRow
 		}
 		if d != nil {
 			d.rect(e.class, box{x, y + 2, swatch, swatch}, 2, "")
@@ -141,7 +152,7 @@ func legend(d *drawing, entries []entry, left, right float64) float64 {
 		}
 		x += w
 	}
-	return y + row
+	return y + legendRow
 }
 
 // A graph is what Lines and Bands have in common.
@@ -198,10 +209,12 @@ func (g *graph) begin(high float64) *plot {
 		h = min(max(g.height, lowest), highest)
 	}
 	entries := g.entries()
-	above := legend(nil, entries, axisWidth, float64(w)) + 6
+	right := float64(w) - axisWidth
+	left := max(4, right-spread(entries)) // the end of the legend is the end of the values
+	above := legend(nil, entries, left, float64(w)) + 6
 	h += max(0, int(above)-22)
 	p := &plot{drawing: begin(g.class, g.label, w, h, false), unit: g.unit, n: g.length()}
-	p.area = box{axisWidth, above, float64(w) - axisWidth - 4, float64(h) - above - axisHeight}
+	p.area = box{4, above, right - 4, float64(h) - above - axisHeight}
 	p.line = evenly(p.n, g.step, g.end, p.area.x, p.area.w)
 	p.columns = columnsOf(p.n, p.area.w)
 	if g.limit <= 3*high && known(g.limit) { // a bound that is far away would make a flat line of the values
@@ -209,7 +222,7 @@ func (g *graph) begin(high float64) *plot {
 	}
 	step, top := g.unit.ticks(high)
 	p.top = top
-	legend(p.drawing, entries, axisWidth, float64(w))
+	legend(p.drawing, entries, left, float64(w))
 	if p.n == 0 {
 		p.rect("c-unknown", p.area, 0, "unknown")
 		p.text("c-text", p.area.x+p.area.w/2, p.area.y+p.area.h/2, around, "unknown")

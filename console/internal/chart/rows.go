@@ -8,7 +8,40 @@ const (
 	labelWidth = 190
 	valueWidth = 110
 	topMargin  = 4
+	// Up to narrow, a bar is below its label and its value; from wide on, there is room for longer labels.
+	narrow, wide   = 480, 1000
+	wideLabelWidth = 300
 )
+
+// labels is the width of the labels of a chart.
+func labels(w int) float64 {
+	if w >= wide {
+		return wideLabelWidth
+	}
+	return labelWidth
+}
+
+// A line is where one row is drawn.
+type line struct {
+	label, bar, value box // of the value, the right edge counts
+	next              float64
+}
+
+// lineAt is the row at a height, whose bar is so high.
+func lineAt(w int, y, high float64) line {
+	width := float64(w)
+	if w <= narrow {
+		return line{
+			label: box{0, y + 12, width*0.6 - 8, 0}, bar: box{0, y + 17, width, high},
+			value: box{width, y + 12, width * 0.4, 0}, next: y + 17 + high + 8,
+		}
+	}
+	left := labels(w)
+	return line{
+		label: box{0, y + 14, left - 8, 0}, bar: box{left, y + 4, width - left - valueWidth, high},
+		value: box{width, y + 14, valueWidth - 6, 0}, next: y + 8 + high,
+	}
+}
 
 // cut returns how many of n rows are drawn, and what the chart says of the rest.
 func cut(n int) (drawn int, rest string) {

@@ -27,6 +27,13 @@ func TestBars(t *testing.T) {
 				{Label: "audit", Value: 0.004, Second: unknown},
 			},
 		}},
+		{"on a phone", chart.Bars{
+			Label: "cost a month", Unit: chart.Dollars, Name: "now", Second: "with full batches", Width: 324,
+			Rows: []chart.Bar{
+				{Label: "wishlist_events.audit_log", Value: 1250.4, Second: 160.2},
+				{Label: "mails", Value: 31, Second: 30.8, Href: "/mails"},
+			},
+		}},
 		{"none", chart.Bars{Label: "handler time by key"}},
 	})
 }
@@ -91,6 +98,12 @@ func TestLanes(t *testing.T) {
 				{Label: "reports", Age: 11 * time.Minute, Timeout: time.Hour},
 				{Label: "mails", Age: 250 * time.Millisecond},
 				{Label: "audit", Age: -1, Timeout: time.Minute},
+			},
+		}},
+		{"on a phone", chart.Lanes{
+			Label: "running handlers", Width: 324, Rows: []chart.Lane{
+				{Label: "orders, key customer-42", Age: 42 * time.Second, Timeout: 30 * time.Second, Href: "/w/1"},
+				{Label: "orders, key customer-7", Age: 12 * time.Second, Timeout: 30 * time.Second},
 			},
 		}},
 		{"none", chart.Lanes{Label: "running handlers"}},

@@ -157,7 +157,7 @@ func (u Unit) ticks(high float64) (step, top float64) {
 	raw := max(high, 1e-6) / 4
 	switch u {
 	case Seconds:
-		step = roundSeconds(raw)
+		step = roundSeconds(max(raw, 0.001)) // shorter times are all written alike
 	case Bytes:
 		step = math.Exp2(math.Ceil(math.Log2(max(raw, 1))))
 	case Count:
