@@ -33,7 +33,8 @@ type Operations struct {
 
 	// Specs returns the specifications that leave no difference in a Plan with the mode [Declare], of queues and
 	// exchanges that exist. It changes nothing. A channel that has something which no specification can say is returned
-	// with the nearest one. The error for a channel that does not exist is of class [NotFound].
+	// with the nearest one. The error for a channel that does not exist is of class [NotFound]. Of a log, it is the
+	// specification and the options that Topic tells which leave no difference.
 	Specs func(ctx context.Context, cs []Channel) ([]ChannelSpec, error)
 
 	// Tag sets tags of the resource of one channel, and leaves its other tags. It is an error of class [Permanent] for

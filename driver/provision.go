@@ -66,6 +66,17 @@ type ChannelSpec struct {
 	// Native are further attributes of the queue, or of an exchange's topic, by the service's names. A Provisioner
 	// leaves attributes alone that it does not have. A service without such attributes refuses them.
 	Native map[string]string
+	// Topic is what the topic of a log has, as [Operations].Specs reads it; nil: the service has no logs. A Provisioner
+	// does not look at it: the options of its backend say what topics are to be like.
+	Topic *TopicSettings
+}
+
+// TopicSettings are what a topic of a log has.
+type TopicSettings struct {
+	Partitions int
+	Retention  time.Duration     // 0: as the brokers' setting
+	Config     map[string]string // further settings of its own, by the service's names
+	Tiers      []time.Duration   // the waiting times of a queue's retry topics, ascending
 }
 
 // Filter selects messages by routing key. A message passes if it matches Exact or Prefix. Exclude cannot be combined

@@ -24,6 +24,9 @@ func (b *Backend) Operations() driver.Operations {
 		Members: func(ctx context.Context, ch driver.Channel) ([]driver.Member, error) {
 			return operate.Members(ctx, b.operator, ch)
 		},
+		Specs: func(ctx context.Context, cs []driver.Channel) ([]driver.ChannelSpec, error) {
+			return operate.Specs(ctx, b.operator, cs)
+		},
 		Purge: b.Purge, Remove: b.Remove, Snapshot: b.Snapshot, Restore: b.Restore,
 		Rewind: b.Rewind, Orphans: b.Orphans,
 	}

@@ -46,12 +46,14 @@ func declared(name, namespace string, specs []driver.ChannelSpec) *Spec {
 	for i := range specs {
 		one := &specs[i]
 		if one.Channel.Queue != "" {
-			s.Channels[one.Channel.String()] = imported(s, one)
+			c := imported(s, one)
+			onTopic(&c, one)
+			s.Channels[one.Channel.String()] = c
 			continue
 		}
 		s.Exchanges[one.Channel.Exchange] = Exchange{
 			Ordered: one.Channel.Ordered, HighThroughput: one.HighThroughput, KMSKey: one.Encryption,
-			Owner: ownOwner(s, one), Tags: furtherTags(one.Tags), Attributes: one.Native,
+			Owner: ownOwner(s, one), Tags: furtherTags(one.Tags), Attributes: one.Native, Kafka: topicOf(one.Topic),
 		}
 	}
 	return s
@@ -98,6 +100,31 @@ func imported(s *Spec, one *driver.ChannelSpec) Channel {
 	c.Alarms.Depth, _ = strconv.Atoi(one.Tags["alarm-depth"])
 	c.Alarms.DeadLetters, _ = strconv.Atoi(one.Tags["alarm-dead-letters"])
 	return c
+}
+
+// topicOf is the declaration of a topic of Kafka; nil: there is none.
+func topicOf(t *driver.TopicSettings) (k ChannelKafka) {
+	if t != nil {
+		k.Partitions, k.Retention = t.Partitions, t.Retention
+		if len(t.Config) > 0 {
+			k.Config = t.Config
+		}
+	}
+	return k
+}
+
+// onTopic adds what a queue has on Kafka. The topic of an exchange's queue is declared there. Tiers do not tell whether
+// retries park their key or go alone: park keeps the order.
+func onTopic(c *Channel, one *driver.ChannelSpec) {
+	if one.Topic == nil {
+		return
+	}
+	if one.Channel.Exchange == "" {
+		c.Kafka, c.Retention = topicOf(one.Topic), 0
+	}
+	if len(one.Topic.Tiers) > 0 {
+		c.Kafka.Tiers, c.Kafka.Retries = one.Topic.Tiers, "park"
+	}
 }
 
 // attemptsOf is the number of attempts that leads to the number of receives; 0: the default does, or none.

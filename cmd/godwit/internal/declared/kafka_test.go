@@ -91,7 +91,8 @@ func change(r *rand.Rand, s *topology.Spec) (channel, setting string) {
 
 // A random declaration is written, read and applied to Kafka with the options that the file says, and its plan is
 // empty. After one setting of a topic is changed, the plan names only that, of the topic and of those beside it, and
-// after it is applied it is empty again. Settings that the file does not name stay as they are.
+// after it is applied it is empty again. Settings that the file does not name stay as they are. What is imported plans
+// as the same, with the options that the imported file says.
 func TestRoundTripOnKafka(t *testing.T) {
 	for seed := range uint64(fullrun.Pick(10, 500)) {
 		synctest.Test(t, func(t *testing.T) {
@@ -133,6 +134,26 @@ func TestRoundTripOnKafka(t *testing.T) {
 				return err
 			}
 			do(s, apply)
+			var imported *topology.Spec
+			bare := &topology.Spec{Namespace: s.Namespace}
+			do(bare, func(ctx context.Context, b *kafka.Backend, _ *topology.Spec) (err error) {
+				imported, err = topology.Import(ctx, b, "", s.Namespace)
+				return err
+			})
+			for name, c := range s.Channels {
+				got, there := imported.Channels[name]
+				if queue := name[0] == 'c'; queue && (!there || got.Kafka.Partitions == 0 ||
+					!slices.Equal(got.Kafka.Tiers, c.Kafka.Tiers) || got.NoDeadLetters != c.NoDeadLetters) {
+					t.Errorf("seed %d: %s is imported as %+v", seed, name, got)
+				}
+			}
+			do(imported, func(ctx context.Context, b *kafka.Backend, s *topology.Spec) error {
+				c, err := topology.Plan(ctx, b, s)
+				if err == nil && len(c.Steps) > 0 {
+					t.Errorf("seed %d, imported: %+v\n%s", seed, c.Steps, topology.Format(s))
+				}
+				return err
+			})
 			channel, setting := change(r, s)
 			if setting == "" {
 				return
