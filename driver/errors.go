@@ -19,6 +19,8 @@ var (
 	// ErrFinished is returned by an [Opener] if the body is gone because another copy of the message, with the same
 	// body, was finished by this receiver. The core finishes the delivery without a handler.
 	ErrFinished = errors.New("another copy of the message was finished, and its body deleted")
+	// ErrTooFewBrokers is in the error of a Plan for more replicas than a cluster has brokers.
+	ErrTooFewBrokers = errors.New("more replicas than brokers")
 	// ErrConflict is returned by a conditional write if another program has written since: read again, and repeat.
 	ErrConflict = errors.New("another program has written it meanwhile")
 )

@@ -98,6 +98,11 @@ func plan(ctx context.Context, b godwit.Backend, s *Spec) (*Changes, []driver.Ch
 	looking.Go(func() { orphans, orphansErr = s.orphans(ctx, do) })
 	differ, err := do.Plan(ctx, specs)
 	looking.Wait()
+	if errors.Is(err, driver.ErrTooFewBrokers) {
+		m := mistakes{}
+		m.add("kafka.replication", "%v", err)
+		err = m.err()
+	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("topology: plan: %w", err)
 	}

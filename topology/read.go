@@ -19,26 +19,52 @@ import (
 // messages. Read calls no service.
 func Read(file string, text []byte) (*Spec, error) {
 	r := reader{mistakes: mistakes{file: file, at: map[string]place{}}}
-	d := yaml.NewDecoder(bytes.NewReader(text))
-	var doc, second yaml.Node
-	err := d.Decode(&doc)
-	if errors.Is(err, io.EOF) {
-		return new(Spec), nil // an empty file declares nothing
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: it is no YAML: %w", file, err)
-	}
-	if err := d.Decode(&second); !errors.Is(err, io.EOF) {
-		r.addAt(place{second.Line, second.Column}, "", "a second document: put everything into one")
-	}
 	s := new(Spec)
-	r.read("", doc.Content[0], reflect.ValueOf(s).Elem())
-	r.inherit(s)
+	if err := r.whole(text, s); err != nil {
+		return nil, err
+	}
 	s.check(&r.mistakes)
 	if err := r.err(); err != nil {
 		return nil, err
 	}
 	return s, nil
+}
+
+// Locate adds to the mistakes of an error where they are in the file of the declaration. Use it for errors of Plan and
+// Apply, which find mistakes that only the service knows. Other errors stay as they are.
+func Locate(err error, file string, text []byte) error {
+	var found *MistakesError
+	if !errors.As(err, &found) {
+		return err
+	}
+	r := reader{mistakes: mistakes{file: file, at: map[string]place{}}}
+	if r.whole(text, new(Spec)) != nil {
+		return err
+	}
+	m := mistakes{file: file, at: r.at}
+	for _, one := range found.Mistakes {
+		m.add(one.Path, "%s", one.Text)
+	}
+	return m.err()
+}
+
+// whole reads a file. What is wrong in it is with the reader's mistakes, if it is YAML.
+func (r *reader) whole(text []byte, s *Spec) error {
+	d := yaml.NewDecoder(bytes.NewReader(text))
+	var doc, second yaml.Node
+	err := d.Decode(&doc)
+	if errors.Is(err, io.EOF) {
+		return nil // an empty file declares nothing
+	}
+	if err != nil {
+		return fmt.Errorf("%s: it is no YAML: %w", r.file, err)
+	}
+	if err := d.Decode(&second); !errors.Is(err, io.EOF) {
+		r.addAt(place{second.Line, second.Column}, "", "a second document: put everything into one")
+	}
+	r.read("", doc.Content[0], reflect.ValueOf(s).Elem())
+	r.inherit(s)
+	return nil
 }
 
 // inherit gives the queues of an exchange its order, and reports those that say otherwise.

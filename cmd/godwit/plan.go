@@ -60,7 +60,11 @@ func (o *planOptions) with(work fileWork) func(*cobra.Command, []string) error {
 			return err
 		}
 		return o.backend.useFile(cmd, f, func(ctx context.Context, b driver.Backend) error {
-			return work(ctx, b, f, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			err := work(ctx, b, f, cmd.OutOrStdout(), cmd.ErrOrStderr())
+			if wrong := new(topology.MistakesError); errors.As(err, &wrong) {
+				return usage(cmd, f.Locate(err))
+			}
+			return err
 		})
 	}
 }

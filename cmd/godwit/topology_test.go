@@ -112,7 +112,7 @@ func TestTopologyOnKafka(t *testing.T) {
 		{strings.ReplaceAll(text, "replication: 1", "replication: 9"), exitWrong, "replace", []string{"plan"}},
 		{
 			strings.ReplaceAll(text, "replication: 1", "replication: 9") + "exchanges: {e: {}}",
-			exitFailed, "new topics are to have 9 replicas",
+			exitUsage, ":2:24: kafka.replication: more replicas than brokers",
 			[]string{"plan"},
 		},
 		{text, exitDone, "0 resources", []string{"topology", "destroy"}},

@@ -73,8 +73,8 @@ func (p *Provisioner) Plan(
 	if replicas > is.brokers && slices.ContainsFunc(all, func(d driver.Difference) bool {
 		return d.Kind == driver.DiffersMissing
 	}) {
-		return nil, failure.Permanent("new topics are to have %d replicas (kafka.Options.Replication), and the cluster "+
-			"has %d brokers: lower it, or add brokers", replicas, is.brokers)
+		return nil, failure.Permanent("%w: new topics are to have %d replicas (kafka.Options.Replication), and the "+
+			"cluster has %d brokers: lower it, or add brokers", driver.ErrTooFewBrokers, replicas, is.brokers)
 	}
 	return all, nil
 }

@@ -63,6 +63,9 @@ func (f *File) WritePlan(to string, c *topology.Changes) error {
 	return os.WriteFile(to, append(text, '\n'), 0o600)
 }
 
+// Locate adds to an error's mistakes of the declaration where they are in the file.
+func (f *File) Locate(err error) error { return topology.Locate(err, f.name, []byte(f.text)) }
+
 // Store returns the options of the store of large messages; false: the file names none.
 func (f *File) Store() (*s3store.Options, bool) {
 	p := f.Spec.Payloads

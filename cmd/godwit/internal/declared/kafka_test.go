@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -87,6 +88,34 @@ func change(r *rand.Rand, s *topology.Spec) (channel, setting string) {
 	setting = one(&e.Kafka)
 	s.Exchanges["e"] = e
 	return "e.*", setting
+}
+
+// More replicas than there are brokers are a mistake at its place in the file, found before anything is made.
+func TestTooManyReplicas(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, err := kafkalocal.Open(t.Context(), &kafkalocal.Options{Kafka: &kafka.Options{Replication: 9}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = b.Close(context.Background()) }()
+		name := write(t, "channels: {orders: {}}\nkafka:\n  partitions: 1\n  replication: 9\n")
+		f, err := declared.Read(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for what, do := range map[string]func() error{
+			"plan":  func() error { _, err := topology.Plan(t.Context(), b, f.Spec); return err },
+			"apply": func() error { _, err := topology.Apply(t.Context(), b, f.Spec, nil); return err },
+		} {
+			err := f.Locate(do())
+			if err == nil || !strings.HasPrefix(err.Error(), name+":4:3: kafka.replication: more replicas than brokers") {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+		if all, err := b.Catalog(t.Context()); err != nil || len(all) > 0 {
+			t.Errorf("there are %+v, %v", all, err)
+		}
+	})
 }
 
 // A random declaration is written, read and applied to Kafka with the options that the file says, and its plan is
