@@ -49,6 +49,15 @@ type Member struct {
 	Partitions []int32
 }
 
+// Stored is what a [Store] holds, and what was asked of it. Services count objects once a day.
+type Stored struct {
+	Name         string // of the bucket
+	Since, Until time.Time
+	Objects      Reading[int64]
+	Bytes        Reading[int64]
+	Puts, Gets   Reading[int64] // requests
+}
+
 // Past is what the service has counted in a channel, minute by minute.
 type Past struct {
 	Channel Channel

@@ -62,6 +62,10 @@ type Operations struct {
 	// returns. A backend with Past has Activity.
 	Past func(ctx context.Context, cs []Channel, since time.Time) ([]Past, error)
 
+	// Stored reports what the [Store] of the backend holds, and what was asked of it since a time. An error is about
+	// the whole call. nil: there is no store, or nobody counts.
+	Stored func(ctx context.Context, since time.Time) (Stored, error)
+
 	// Peek reads at most max messages without receiving them: no lease, no attempt, no commit. They are in the order of
 	// the channel as far as it has one, of each partition as far as there are several. Messages that a consumer holds
 	// may be among them. An empty result means that there are no messages at or behind that position. An error that

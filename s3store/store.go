@@ -71,6 +71,9 @@ func (s *Store) config(ctx context.Context) (aws.Config, error) {
 	return conf, nil
 }
 
+// Bucket is the name of the bucket.
+func (s *Store) Bucket() string { return s.o.Bucket }
+
 // Lifetime is how long an object stays that nothing deletes; 0: without a limit.
 func (s *Store) Lifetime() time.Duration { return max(s.o.Lifetime, 0) }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,7 +14,9 @@ import (
 
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/localaws"
+	"github.com/godwitmq/godwit/localaws/cloudwatch"
 	"github.com/godwitmq/godwit/localaws/wire"
+	"github.com/godwitmq/godwit/s3store"
 	"github.com/godwitmq/godwit/snssqs"
 )
 
@@ -223,5 +226,40 @@ func TestPastThatIsUnknown(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.denied(all[1].Err, "the past", "cloudwatch:GetMetricData")
+	})
+}
+
+// What a bucket holds is asked of the metrics that S3 counts, and is unknown where S3 does not count it.
+func TestStored(t *testing.T) {
+	inWorld(t, localaws.Options{}, func(w *world) {
+		b := w.open(snssqs.Options{Store: w.store(s3store.Options{})})
+		var asked []string
+		w.server.Control("cloudwatch.GetMetricData", func(_ context.Context, r *localaws.Request) localaws.Outcome {
+			for _, q := range r.Input.(*cloudwatch.GetMetricDataInput).MetricDataQueries {
+				m := q.MetricStat.Metric
+				asked = append(asked, fmt.Sprintf("%s %s %s=%s", m.Namespace, m.MetricName, m.Dimensions[1].Name,
+					m.Dimensions[1].Value))
+			}
+			return localaws.Outcome{}
+		})
+		s, err := b.Operations().Stored(w.Context(), time.Now().Add(-24*time.Hour))
+		if err != nil || s.Name == "" {
+			t.Fatalf("%+v, %v", s, err)
+		}
+		for _, n := range []driver.Reading[int64]{s.Objects, s.Bytes, s.Puts, s.Gets} {
+			if driver.ClassOf(n.Err) != driver.NotFound || n.Known() {
+				t.Errorf("%+v", n)
+			}
+		}
+		want := []string{
+			"AWS/S3 NumberOfObjects StorageType=AllStorageTypes", "AWS/S3 BucketSizeBytes StorageType=StandardStorage",
+			"AWS/S3 PutRequests FilterId=EntireBucket", "AWS/S3 GetRequests FilterId=EntireBucket",
+		}
+		if !slices.Equal(asked, want) {
+			t.Errorf("asked for %q", asked)
+		}
+		if w.b.Operations().Stored != nil {
+			t.Error("a backend without a store tells what it holds")
+		}
 	})
 }

@@ -93,7 +93,7 @@ func (b *Backend) NewNotifier(topicARN string) (*Notifier, error) {
 
 // Operations returns what an operator can do with the channels. Peek works on localaws only.
 func (b *Backend) Operations() driver.Operations {
-	return driver.Operations{
+	do := driver.Operations{
 		Catalog: b.Catalog, Activity: b.Activity, Peek: b.Peek, Return: b.Return,
 		Past: func(ctx context.Context, cs []driver.Channel, since time.Time) ([]driver.Past, error) {
 			return operate.Past(ctx, b.estate, cs, since)
@@ -110,6 +110,12 @@ func (b *Backend) Operations() driver.Operations {
 			return operate.Specs(ctx, b.estate, cs)
 		},
 	}
+	if store, in := b.large.store.(interface{ Bucket() string }); in {
+		do.Stored = func(ctx context.Context, since time.Time) (driver.Stored, error) {
+			return operate.Stored(ctx, b.estate, store.Bucket(), since)
+		}
+	}
+	return do
 }
 
 // Catalog lists the channels of the namespace. It finds them by their tags, with a request for each hundred. If

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/godwitmq/godwit"
 	"github.com/godwitmq/godwit/driver"
@@ -654,8 +655,12 @@ func TestResources(t *testing.T) {
 		all, err := topology.Resources(w.Context(), w.b, &topology.ResourcesOptions{
 			Prices: topology.Prices{Date: "today", Queue: 1, OrderedQueue: 1e6},
 		})
-		if err != nil || len(all) != 12 {
+		if err != nil || len(all) != 12+1 {
 			t.Fatalf("%d resources, %v", len(all), err)
+		}
+		if i := slices.IndexFunc(all, func(r topology.Resource) bool { return r.Role == "payloads" }); i < 0 ||
+			all[i].Name != local.Bucket || all[i].Cost.Known || all[i].Stored.Known {
+			t.Errorf("payloads that nobody counts: %+v", all[max(i, 0)])
 		}
 		first := all[0]
 		if first.Channel != "orders" || first.Owner != "team-shop" || first.Topology != "shop" ||
@@ -671,5 +676,76 @@ func TestResources(t *testing.T) {
 		if err != nil || !strings.Contains(string(text), `"sent":null`) || unknown.Cost.String() != "?" {
 			t.Errorf("unknown numbers: %s, %v", text, err)
 		}
+	})
+}
+
+// counted is a service with its numbers of a day.
+type counted struct {
+	*local.Backend
+	sent, received, bytes, puts, gets int64
+}
+
+func (c counted) Operations() driver.Operations {
+	do := c.Backend.Operations()
+	do.Activity = func(_ context.Context, cs []driver.Channel, _ time.Time) ([]driver.Activity, error) {
+		all := make([]driver.Activity, len(cs))
+		for i, ch := range cs {
+			all[i].Channel = ch
+			if all[i].Sent.Value = c.sent; ch.Queue != "" {
+				all[i].Received.Value = c.received
+			}
+		}
+		return all, nil
+	}
+	do.Stored = func(context.Context, time.Time) (driver.Stored, error) {
+		n := func(v int64) driver.Reading[int64] { return driver.Reading[int64]{Value: v} }
+		return driver.Stored{Name: "acme", Bytes: n(c.bytes), Puts: n(c.puts), Gets: n(c.gets)}, nil
+	}
+	return do
+}
+
+// An estimate has the requests to KMS, at most as many as data keys or messages need, and what S3 counts.
+func TestResourcesOfKMSAndS3(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.apply(&topology.Spec{
+			Namespace: "prod", Exchanges: map[string]topology.Exchange{"e": {KMSKey: "alias/shop"}},
+			Channels: map[string]topology.Channel{
+				"open": {}, "secret": {KMSKey: "alias/shop"},
+				"rare": {KMSKey: "alias/shop", Attributes: map[string]string{"KmsDataKeyReusePeriodSeconds": "86400"}},
+			},
+		}, nil)
+		costs := func(c counted, prices topology.Prices, want map[string]float64) {
+			t.Helper()
+			all, err := topology.Resources(w.Context(), c, &topology.ResourcesOptions{Prices: prices})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := map[string]float64{}
+			for _, r := range all {
+				if got[r.Channel] = r.Cost.Dollars; !r.Cost.Known {
+					t.Errorf("%+v", r)
+				}
+				open := r.Role == "payloads" || strings.HasPrefix(r.Channel, "open")
+				if encrypted := r.KMSKey == "alias/shop"; encrypted == open {
+					t.Errorf("%s has the key %q", r.Channel, r.KMSKey)
+				}
+			}
+			if diff := cmp.Diff(want, got, cmpopts.EquateApprox(0, 1e-9)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		}
+		costs(counted{w.b, 1000, 1000, 0, 0, 0}, topology.Prices{Date: "today", KMS: 1e6}, map[string]float64{
+			"open": 0, "open@dlq": 0, "payloads": 0, "e.*": 2 * 8640, "secret": 3 * 8640, "secret@dlq": 3 * 8640,
+			"rare": 3 * 30, "rare@dlq": 3 * 8640,
+		})
+		costs(counted{w.b, 1, 2, 0, 0, 0}, topology.Prices{Date: "today", KMS: 1e6}, map[string]float64{
+			"open": 0, "open@dlq": 0, "payloads": 0, "e.*": 2 * 30, "secret": 4 * 30, "secret@dlq": 4 * 30,
+			"rare": 3 * 30, "rare@dlq": 4 * 30,
+		})
+		prices := topology.Prices{Date: "today", StoreGiB: 2, StorePut: 1e6, StoreGet: 2e6}
+		costs(counted{w.b, 0, 0, 10 << 30, 3, 5}, prices, map[string]float64{
+			"open": 0, "open@dlq": 0, "payloads": 20 + 30*(3+10), "e.*": 0, "secret": 0, "secret@dlq": 0, "rare": 0,
+			"rare@dlq": 0,
+		})
 	})
 }

@@ -17,7 +17,7 @@ import (
 // Resource is one resource of a namespace.
 type Resource struct {
 	Channel     string    `json:"channel"`
-	Role        string    `json:"role"` // queue, dead-letters, exchange
+	Role        string    `json:"role"` // queue, dead-letters, exchange; payloads: the store of large messages
 	Name        string    `json:"name"` // the service's name
 	Owner       string    `json:"owner"`
 	Environment string    `json:"environment,omitempty"`
@@ -29,9 +29,16 @@ type Resource struct {
 	Received      Count `json:"received"`
 	EmptyReceives Count `json:"empty_receives"`
 	Deleted       Count `json:"deleted"`
-	// Cost is an estimate of its requests within a month.
+	// KMSKey encrypts its messages; "": none of KMS, or it is unknown.
+	KMSKey string `json:"kms_key,omitempty"`
+	// Stored is how many bytes are stored, of the payloads.
+	Stored *Count `json:"stored_bytes,omitempty"`
+	// Cost is an estimate of its requests within a month, to KMS as well, and of what is stored.
 	Cost Cost `json:"cost_usd_month"`
 }
+
+// payloads is the role of the store of large messages.
+const payloads = "payloads"
 
 // Count is a number that the service may not know.
 type Count struct {
@@ -85,12 +92,20 @@ type Prices struct {
 	OrderedQueue   float64 `json:"ordered_queue"`   // to an ordered one
 	Publish        float64 `json:"publish"`         // a publish to a topic of SNS that is not ordered
 	OrderedPublish float64 `json:"ordered_publish"` // to an ordered one
+	KMS            float64 `json:"kms"`             // a request of SQS or SNS to KMS
+	StorePut       float64 `json:"store_put"`       // a PUT of S3
+	StoreGet       float64 `json:"store_get"`       // a GET of S3
+	// StoreGiB is the price of a GiB in S3 for a month, which is not one of a million.
+	StoreGiB float64 `json:"store_gib"`
 }
 
 // DefaultPrices are the list prices of us-east-1, last confirmed in June 2026. A delivery of SNS to SQS costs nothing
 // on topics without order.
 func DefaultPrices() Prices {
-	return Prices{Date: "2026-06", Queue: 0.40, OrderedQueue: 0.50, Publish: 0.50, OrderedPublish: 0.30}
+	return Prices{
+		Date: "2026-06", Queue: 0.40, OrderedQueue: 0.50, Publish: 0.50, OrderedPublish: 0.30, KMS: 3,
+		StorePut: 5, StoreGet: 0.40, StoreGiB: 0.023,
+	}
 }
 
 // ResourcesOptions are the options of Resources.
@@ -107,7 +122,9 @@ const month = 30 * day
 // Resources lists what the namespace of a backend has, with its owners, what it did, and an estimate of its cost: what
 // costs money although nothing was sent to it comes first, the most expensive before others, then all others by owner.
 // The estimate counts each message as a request of one chunk of 64 KiB: batches cost less, and larger messages more.
-// Storage and KMS are not part of it. On Kafka no cost is known. With an error nothing is known.
+// For resources with a key of KMS it has the requests to KMS of one producer and one consumer, who ask again after
+// each KmsDataKeyReusePeriodSeconds; the price of the key itself is not part of it. The payloads of large messages
+// are one resource, with what S3 counts of the bucket. On Kafka no cost is known. With an error nothing is known.
 func Resources(ctx context.Context, b godwit.Backend, o *ResourcesOptions) ([]Resource, error) {
 	var opts ResourcesOptions
 	if o != nil {
@@ -133,6 +150,10 @@ func Resources(ctx context.Context, b godwit.Backend, o *ResourcesOptions) ([]Re
 			return nil, fmt.Errorf("topology: count what the resources did: %w", err)
 		}
 	}
+	keys, err := keysOf(ctx, do, found)
+	if err != nil {
+		return nil, err
+	}
 	all := make([]Resource, len(found))
 	for i, c := range found {
 		all[i] = Resource{
@@ -147,6 +168,21 @@ func Resources(ctx context.Context, b godwit.Backend, o *ResourcesOptions) ([]Re
 		if do.Tag != nil { // requests cost money where resources have tags: on AWS
 			all[i].Cost = opts.Prices.of(&all[i], c.Channel.Ordered, opts.Since)
 		}
+		if key := keys[living(c.Channel)]; key != nil {
+			reuse := key.reuse
+			if c.Channel.DeadLetter { // they do not have the attributes of the queue
+				reuse = defaultReuse
+			}
+			all[i].KMSKey = key.id
+			all[i].Cost.Dollars += opts.Prices.kms(&all[i], reuse, opts.Since)
+		}
+	}
+	if do.Stored != nil {
+		stored, err := do.Stored(ctx, time.Now().Add(-opts.Since))
+		if err != nil {
+			return nil, fmt.Errorf("topology: count what is stored: %w", err)
+		}
+		all = append(all, opts.Prices.stored(&stored, opts.Since))
 	}
 	slices.SortStableFunc(all, func(x, y Resource) int {
 		switch {
@@ -188,4 +224,70 @@ func (p Prices) of(r *Resource, ordered bool, since time.Duration) Cost {
 		}
 	}
 	return Cost{float64(requests) * price / 1e6 * float64(month) / float64(since), known}
+}
+
+// key is a key of KMS, and how long SQS and SNS use a data key that it has made.
+type key struct {
+	id    string
+	reuse time.Duration
+}
+
+// defaultReuse is how long a data key is used where a queue does not say it, and by topics always.
+const defaultReuse = 5 * time.Minute
+
+// keysOf are the keys of KMS of channels; dead letters have that of their queue. Channels that are mapped, or gone
+// meanwhile, are left out.
+func keysOf(ctx context.Context, do driver.Operations, found []driver.ChannelInfo) (map[driver.Channel]*key, error) {
+	if do.Specs == nil || do.Tag == nil {
+		return nil, nil
+	}
+	var channels []driver.Channel
+	for _, c := range found {
+		if !c.Mapped && !c.Channel.DeadLetter {
+			channels = append(channels, c.Channel)
+		}
+	}
+	specs, err := do.Specs(ctx, channels)
+	class := driver.ClassOf(err)
+	switch {
+	case err == nil:
+	case class == driver.NotFound || class == driver.Denied:
+		return nil, nil // the rest is still worth telling
+	default:
+		return nil, fmt.Errorf("topology: read the keys of the resources: %w", err)
+	}
+	keys := map[driver.Channel]*key{}
+	for i := range specs {
+		if id := specs[i].Encryption; id != "" {
+			seconds, _ := strconv.Atoi(specs[i].Native["KmsDataKeyReusePeriodSeconds"])
+			keys[specs[i].Channel] = &key{id, cmp.Or(time.Duration(seconds)*time.Second, defaultReuse)}
+		}
+	}
+	return keys, nil
+}
+
+// living is the channel whose settings a resource has.
+func living(ch driver.Channel) driver.Channel {
+	ch.DeadLetter = false
+	return ch
+}
+
+// kms estimates the cost of requests to KMS within a month: for each data key, a producer makes two and a consumer one,
+// and neither more than messages need.
+func (p Prices) kms(r *Resource, reuse, since time.Duration) float64 {
+	times := float64(month) / float64(since)
+	keys := float64(month) / float64(reuse)
+	requests := 2*min(keys, float64(r.Sent.Value)*times) + min(keys, float64(r.Received.Value)*times)
+	return requests * p.KMS / 1e6
+}
+
+// stored is the resource of the payloads. Requests that S3 does not count are left out.
+func (p Prices) stored(s *driver.Stored, since time.Duration) Resource {
+	r := Resource{Channel: payloads, Role: payloads, Name: s.Name, Stored: &Count{s.Bytes.Value, s.Bytes.Known()}}
+	r.Sent, r.Received = Count{s.Puts.Value, s.Puts.Known()}, Count{s.Gets.Value, s.Gets.Known()}
+	requests := (float64(s.Puts.Value)*p.StorePut + float64(s.Gets.Value)*p.StoreGet) / 1e6
+	r.Cost = Cost{
+		float64(s.Bytes.Value)/(1<<30)*p.StoreGiB + requests*float64(month)/float64(since), s.Bytes.Known(),
+	}
+	return r
 }

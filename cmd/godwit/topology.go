@@ -49,7 +49,8 @@ func newTopologyLs() *cobra.Command {
 		Short: "List all resources of the namespace with their owners",
 		Long: "List all resources of the namespace: queues, dead letters and exchanges, with the owner, the topology that\n" +
 			"has declared them, their age, what they did, and an estimate of the cost of their requests a month, each\n" +
-			"message as a request of 64 KiB. What costs money although nothing is sent to it comes first.",
+			"message as a request of 64 KiB, and of their requests to KMS. With --bucket, the payloads of large messages are\n" +
+			"one of them, as far as S3 counts. What costs money although nothing is sent to it comes first.",
 		Example: "  godwit topology ls --namespace prod\n  godwit topology ls -o json",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -66,11 +67,12 @@ func newTopologyLs() *cobra.Command {
 		},
 	}
 	o.backend.add(cmd)
+	o.backend.addStore(cmd)
 	o.output.Add(cmd)
 	o.list.Since = 24 * time.Hour
 	cmd.Flags().Var((*selection.Span)(&o.list.Since), "since", "the `period` whose requests are counted, as 90m or 7d")
 	cmd.Flags().StringVar(&o.prices, "prices", "", "a `file` in JSON with the prices of a million requests: date, queue, "+
-		"ordered_queue, publish, ordered_publish")
+		"ordered_queue, publish, ordered_publish, kms, store_put, store_get; and store_gib, of a GiB for a month")
 	return cmd
 }
 

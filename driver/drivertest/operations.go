@@ -26,6 +26,7 @@ func operationsComplete(k *kit) {
 		{"Access", can.Access, do.Access != nil, "", true},
 		{"Members", can.Members, do.Members != nil, "", true},
 		{"Past", can.Remembers, do.Past != nil, "Activity", do.Activity != nil},
+		{"Stored", false, do.Stored != nil, "Activity", do.Activity != nil},
 		{"Peek", can.Peeks, do.Peek != nil, "", true},
 		{"Follow", can.Follows, do.Follow != nil, "", true},
 		{"Return", can.Forwards && can.DeadLetters, do.Return != nil, "", true},

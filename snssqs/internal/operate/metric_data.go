@@ -32,8 +32,8 @@ type metricQuery struct {
 	period   time.Duration
 }
 
-// meteredResource is a queue or a topic as CloudWatch names it.
-type meteredResource struct{ namespace, dimension, name, region string }
+// meteredResource is a queue, a topic or a bucket as CloudWatch names it. Metrics of a bucket have a second dimension.
+type meteredResource struct{ namespace, dimension, name, region, kind, value string }
 
 const (
 	queueMetrics = "AWS/SQS"
@@ -143,10 +143,11 @@ func statusError(s types.StatusCode) error {
 }
 
 func (r meteredResource) id(metric string) *types.Metric {
-	return &types.Metric{
-		Namespace: &r.namespace, MetricName: &metric,
-		Dimensions: []types.Dimension{{Name: &r.dimension, Value: &r.name}},
+	dimensions := []types.Dimension{{Name: &r.dimension, Value: &r.name}}
+	if r.kind != "" {
+		dimensions = append(dimensions, types.Dimension{Name: &r.kind, Value: &r.value})
 	}
+	return &types.Metric{Namespace: &r.namespace, MetricName: &metric, Dimensions: dimensions}
 }
 
 // inRegion directs a call to a region; "": our own.

@@ -108,7 +108,8 @@ func TestTooManyReplicas(t *testing.T) {
 			"apply": func() error { _, err := topology.Apply(t.Context(), b, f.Spec, nil); return err },
 		} {
 			err := f.Locate(do())
-			if err == nil || !strings.HasPrefix(err.Error(), name+":4:3: kafka.replication: more replicas than brokers") {
+			want := name + ":4:3: kafka.replication: more replicas than brokers"
+			if err == nil || !strings.HasPrefix(err.Error(), want) {
 				t.Errorf("%s: %v", what, err)
 			}
 		}
