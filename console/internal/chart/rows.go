@@ -10,7 +10,7 @@ const (
 	topMargin  = 4
 	// Up to narrow, a bar is below its label and its value; from wide on, there is room for longer labels.
 	narrow, wide   = 480, 1000
-	wideLabelWidth = 300
+	wideLabelWidth = 250
 )
 
 // labels is the width of the labels of a chart.
