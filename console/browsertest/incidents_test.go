@@ -272,7 +272,7 @@ func TestIncidentStuckHandler(t *testing.T) {
 	uploads := driver.Channel{Queue: "uploads"}
 	w.ensure(uploads, nil)
 	var done tally
-	own := w.consumes("uploads", &godwit.ConsumerOptions{Concurrency: 2, ProcessingTimeout: 8 * time.Second},
+	own := w.consumes("uploads", &godwit.ConsumerOptions{Concurrency: 2, ProcessingTimeout: 15 * time.Second},
 		func(ctx context.Context, d *godwit.Delivery) error {
 			if strings.Contains(string(d.Body), "endless") {
 				return waitForScanner(ctx)
