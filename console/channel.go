@@ -213,9 +213,13 @@ func (d *channelData) flow(c *Console, w *ops.Watched, e endRates) {
 	if w.Channel.Role() == driver.RoleExchange {
 		return
 	}
+	done := d.Row.Done
+	if done < 0 { // the service does not count it, or not yet
+		done = e.done
+	}
 	f := chart.Flow{
 		Label: d.Name + ", the last five minutes", Window: flowOver,
-		Sent: d.Row.Sent, Started: e.all, Done: d.Row.Done, Retried: e.retried, Rejected: e.rejected,
+		Sent: d.Row.Sent, Started: e.all, Done: done, Retried: e.retried, Rejected: e.rejected,
 		Waiting: float64(w.Waiting), Running: float64(w.InFlight), Delayed: float64(w.Delayed),
 		Dead:        float64(w.DeadLetters),
 		WaitingHref: c.url("channel", d.Name, "messages"), DeadHref: d.Tabs.Dead,

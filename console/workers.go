@@ -137,13 +137,13 @@ func consumersOf(ctx context.Context, p *processes.Processes, channel string) (a
 }
 
 // endRates are how handlers of a channel have ended, a second, as the mean of the last minutes; negative: unknown.
-type endRates struct{ all, retried, rejected float64 }
+type endRates struct{ all, done, retried, rejected float64 }
 
 // endsOf counts how handlers have ended. Of a consumer that has forgotten some of the last minutes, only the time that
 // it remembers counts.
 func endsOf(consumers []ops.ConsumerWork, now time.Time) endRates {
 	if consumers == nil {
-		return endRates{-1, -1, -1}
+		return endRates{-1, -1, -1, -1}
 	}
 	var sum endRates
 	for i := range consumers {
@@ -158,6 +158,8 @@ func endsOf(consumers []ops.ConsumerWork, now time.Time) endRates {
 			each := 1 / over.Seconds()
 			sum.all += each
 			switch c.Ends[k].Verdict {
+			case "done", "drop":
+				sum.done += each
 			case "retry":
 				sum.retried += each
 			case "reject":
