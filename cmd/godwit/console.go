@@ -23,6 +23,7 @@ import (
 	"github.com/godwitmq/godwit/console"
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/localaws"
+	"github.com/godwitmq/godwit/ops"
 )
 
 const (
@@ -245,16 +246,17 @@ func serveConsole(listen string, c webConsole) (url string, stop func() error, e
 	}, nil
 }
 
-// mountConsole serves a console of a server in this process, and prints its address.
-func mountConsole(listen string, server *localaws.Server, b driver.Backend, region string, to io.Writer) (
-	stop func() error, err error,
-) {
+// mountConsole serves a console of a server in this process, and prints its address. own are the consumers of this
+// process; nil: there are none.
+func mountConsole(
+	listen string, server *localaws.Server, b driver.Backend, region string, own *ops.Workers, to io.Writer,
+) (stop func() error, err error) {
 	if listen == consoleOff {
 		return func() error { return nil }, nil
 	}
 	c, err := localconsole.New(server, b, region, &console.Options{
 		Name: "local", Level: console.LevelAct, Expression: expression, Interval: 2 * time.Second,
-		Logger: slog.New(slog.NewTextHandler(to, nil)),
+		Own: own, Logger: slog.New(slog.NewTextHandler(to, nil)),
 	})
 	if err != nil {
 		return nil, err

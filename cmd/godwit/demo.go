@@ -13,6 +13,7 @@ import (
 	"github.com/godwitmq/godwit/cmd/godwit/internal/demo"
 	"github.com/godwitmq/godwit/cmd/godwit/internal/screen"
 	"github.com/godwitmq/godwit/local"
+	"github.com/godwitmq/godwit/ops"
 )
 
 // defaultFor is how long a demonstration sends if neither a time nor a number is given.
@@ -86,9 +87,14 @@ func (o *demoOptions) run(ctx context.Context, out, errOut io.Writer) error {
 	if terminal := screen.TerminalOf(errOut); terminal != nil {
 		do.Progress, do.Live = terminal, true
 	}
+	own, err := ops.NewWorkers(nil)
+	if err != nil {
+		return err
+	}
+	do.Hooks = own.Hooks
 	stop := func() error { return nil }
 	do.Opened = func(b *local.Backend) (err error) {
-		stop, err = mountConsole(o.console, b.Server(), b, "", errOut)
+		stop, err = mountConsole(o.console, b.Server(), b, "", own, errOut)
 		return err
 	}
 	do.Closing = func() error { return stop() }

@@ -263,7 +263,7 @@ func (o *localOptions) serveConsole(ctx context.Context, server *localaws.Server
 	if err != nil {
 		return nil, err
 	}
-	end, err := mountConsole(o.console, server, b, o.region, errOut)
+	end, err := mountConsole(o.console, server, b, o.region, nil, errOut)
 	if err != nil {
 		return nil, errors.Join(err, b.Close(ctx))
 	}

@@ -28,6 +28,10 @@ type crew struct {
 func (j *job) hire(ctx context.Context, b *branch) (*crew, error) {
 	c := &crew{branch: b, seed: j.o.Seed}
 	var err error
+	further := func(string) (none godwit.Hooks) { return none }
+	if j.o.Hooks != nil {
+		further = j.o.Hooks
+	}
 	c.wishes, err = godwit.NewConsumer(ctx, j.backend, b.channel(), &godwit.ConsumerOptions{
 		Ordered:     true,
 		Filter:      b.filter,
@@ -38,13 +42,16 @@ func (j *job) hire(ctx context.Context, b *branch) (*crew, error) {
 			if w, err := readWish(d.Body); err == nil {
 				b.ledger.retried(w.Number)
 			}
-		}},
+		}}.Join(further(b.channel())),
 	})
 	if err != nil {
 		return nil, err
 	}
 	c.deadLetters, err = godwit.NewConsumer(ctx, j.backend, b.channel()+"@dlq",
-		&godwit.ConsumerOptions{Ordered: true, NoDeadLetters: true, Logger: slog.New(slog.DiscardHandler)})
+		&godwit.ConsumerOptions{
+			Ordered: true, NoDeadLetters: true, Logger: slog.New(slog.DiscardHandler),
+			Hooks: further(b.channel() + "@dlq"),
+		})
 	return c, err
 }
 

@@ -30,6 +30,9 @@ type Options struct {
 	Opened  func(b *local.Backend) error
 	Closing func() error
 
+	// Hooks are further hooks of the consumer of a channel; nil: none.
+	Hooks func(channel string) godwit.Hooks
+
 	started func(*job) // for tests; nil: none. Called when everything is provisioned, before the first send
 }
 
