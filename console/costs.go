@@ -8,11 +8,10 @@ import (
 
 	"github.com/godwitmq/godwit/console/internal/chart"
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/internal/prices"
 )
 
 const (
-	// sqsPrice is the price of a request to a standard queue in us-east-1, in dollars; fifoPrice to an ordered one.
-	sqsPrice, fifoPrice = 0.40 / 1e6, 0.50 / 1e6
 	// batchMost is how many messages one request takes.
 	batchMost = 10
 	// month is the time that costs are told for.
@@ -50,7 +49,7 @@ type costsData struct {
 	Left    int
 	Err     error
 	At      time.Time
-	Priced  bool // the service has prices that are known
+	Priced  string // the date of the prices; "": the service has none that are known
 	Expires int
 }
 
@@ -96,14 +95,15 @@ func costsPage(r *request) (*view, error) {
 			one.Messages = a.Sent.Value
 		}
 		if onAWS(c.Address) {
-			quota, price := int64(flightMost), sqsPrice
+			listed := prices.Listed()
+			quota, price := int64(flightMost), listed.Queue/1e6
 			if w.Channel.Ordered {
-				quota, price = flightFIFO, fifoPrice
+				quota, price = flightFIFO, listed.OrderedQueue/1e6
 			}
 			one.Flight = percent(w.InFlight, quota)
 			one.FlightsHigh = one.Flight >= 75
 			if counted {
-				d.Priced = true
+				d.Priced = listed.Date
 				one.price(&a, price)
 			}
 		}
@@ -119,7 +119,7 @@ func costsPage(r *request) (*view, error) {
 		return cmp.Or(cmp.Compare(b.Kept/expiresAt, a.Kept/expiresAt), cmp.Compare(b.Single, a.Single),
 			cmp.Compare(b.Kept, a.Kept))
 	})
-	if d.Priced {
+	if d.Priced != "" {
 		d.draw()
 	}
 	return v, nil

@@ -12,6 +12,7 @@ import (
 
 	"github.com/godwitmq/godwit"
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/internal/prices"
 )
 
 // Resource is one resource of a namespace.
@@ -101,12 +102,7 @@ type Prices struct {
 
 // DefaultPrices are the list prices of us-east-1, last confirmed in June 2026. A delivery of SNS to SQS costs nothing
 // on topics without order.
-func DefaultPrices() Prices {
-	return Prices{
-		Date: "2026-06", Queue: 0.40, OrderedQueue: 0.50, Publish: 0.50, OrderedPublish: 0.30, KMS: 3,
-		StorePut: 5, StoreGet: 0.40, StoreGiB: 0.023,
-	}
-}
+func DefaultPrices() Prices { return Prices(prices.Listed()) }
 
 // ResourcesOptions are the options of Resources.
 type ResourcesOptions struct {

@@ -170,12 +170,15 @@ var plan = []room{
 		path: "topology",
 		ours: []string{
 			".", "driver", "internal/filterpolicy", "internal/native", "internal/nearname", "internal/part",
+			"internal/prices",
 		},
 		others: []string{yamlV3},
 	},
 	{path: "telemetry/emf", others: []string{otel + "/attribute", otel + "/sdk/metric"}},
 
-	{path: "console", ours: []string{"console/internal/...", "driver", "ops", "ops/describe", "ops/processes"}},
+	{path: "console", ours: []string{
+		"console/internal/...", "driver", "internal/prices", "ops", "ops/describe", "ops/processes",
+	}},
 	{path: "console/internal/chart"},
 	{path: "console/internal/crowd", ours: []string{"driver", "driver/memdriver"}}, // only tests import it
 	{path: "console/internal/filter", ours: []string{"driver", "ops"}},
@@ -204,6 +207,7 @@ var plan = []room{
 	{path: "internal/filterpolicy", ours: []string{"driver"}},
 	{path: "internal/native"},
 	{path: "internal/nearname"},
+	{path: "internal/prices"},
 	{path: "internal/shape"},
 	{path: "internal/wholefile"},
 	{path: "internal/sim", tests: true},
