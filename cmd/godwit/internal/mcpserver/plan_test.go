@@ -1,12 +1,14 @@
 package mcpserver
 
 import (
+	"context"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/driver/memdriver"
+	"github.com/godwitmq/godwit/local/kafkalocal"
 )
 
 // unlisted is a service whose messages can only be received.
@@ -35,8 +37,11 @@ func die(t *testing.T, b driver.Backend, body string) {
 	must(s.Close(t.Context()))
 	r, err := b.Receiver(t.Context(), driver.Channel{Queue: "orders"}, driver.ReceiverOptions{Concurrency: 1})
 	must(err)
-	ds, err := r.Receive(t.Context(), driver.Ask{Max: 1}, nil)
-	must(err)
+	var ds []driver.Delivery
+	for ; len(ds) == 0; time.Sleep(time.Second) {
+		ds, err = r.Receive(t.Context(), driver.Ask{Max: 1}, nil)
+		must(err)
+	}
 	death := driver.Death{Kind: "timeout", Error: "slow", Channel: "orders", Attempts: 3, Last: time.Now()}
 	must(r.Settle(t.Context(), []driver.Settlement{{Handle: ds[0].Handle, Action: driver.Reject, Death: &death}}))
 	must(r.Close(t.Context()))
@@ -45,20 +50,33 @@ func die(t *testing.T, b driver.Backend, body string) {
 // A message that died after a plan stays when the plan is applied, also if the plan cannot name its messages. The plan
 // says which of the two it is.
 func TestLaterDeathsStay(t *testing.T) {
+	memory := func(t *testing.T) *memdriver.Backend {
+		b, err := memdriver.Open(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
 	for _, c := range []struct {
 		binds string
-		wrap  func(*memdriver.Backend) driver.Backend
+		open  func(t *testing.T) driver.Backend
 	}{
-		{bindsMessages, func(b *memdriver.Backend) driver.Backend { return b }},
-		{bindsTime, func(b *memdriver.Backend) driver.Backend { return unlisted{b} }},
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			mem, err := memdriver.Open(nil)
+		{bindsMessages, func(t *testing.T) driver.Backend { return memory(t) }},
+		{bindsTime, func(t *testing.T) driver.Backend { return unlisted{memory(t)} }},
+		{bindsMessages, func(t *testing.T) driver.Backend {
+			b, err := kafkalocal.Open(t.Context(), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			b := c.wrap(mem)
-			if err := mem.Ensure(t.Context(), driver.ChannelSpec{
+			return b
+		}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			b := c.open(t)
+			if closer, is := b.(interface{ Close(context.Context) error }); is {
+				defer func() { _ = closer.Close(context.Background()) }()
+			}
+			if err := b.(driver.Provisioner).Ensure(t.Context(), driver.ChannelSpec{
 				Channel: driver.Channel{Queue: "orders"}, Owner: true,
 			}); err != nil {
 				t.Fatal(err)
@@ -95,9 +113,9 @@ func TestLaterDeathsStay(t *testing.T) {
 			if n := apply(p); n != 1 {
 				t.Errorf("%s: %d messages are sent, want the one that is left of the plan", c.binds, n)
 			}
-			left, err := mem.Peek(t.Context(), driver.Channel{Queue: "orders", DeadLetter: true}, driver.PeekFrom{}, 9)
-			if err != nil || len(left) != 1 {
-				t.Errorf("%d messages are left, %v", len(left), err)
+			dead := driver.Channel{Queue: "orders", DeadLetter: true}
+			if d, err := b.(driver.Inspector).Inspect(t.Context(), dead); err != nil || d.All() != 1 {
+				t.Errorf("%s: %+v are left, %v", c.binds, d, err)
 			}
 		})
 	}
