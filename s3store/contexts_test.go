@@ -72,6 +72,10 @@ func TestContextsEnd(t *testing.T) {
 			}
 			return err
 		}),
+		"Store.Look": simple(func(c ctx, s *s3store.Store, _ driver.Location) error {
+			_, err := s.Look(c)
+			return err
+		}),
 		"Store.Open": simple(func(c ctx, s *s3store.Store, at driver.Location) error {
 			r, _, err := s.Open(c, at)
 			if err == nil {

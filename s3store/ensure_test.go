@@ -76,6 +76,45 @@ func (w *world) rules() (all []string) {
 
 func days(n int32) string { return strconv.Itoa(int(n)) }
 
+// A look says where objects are, and after how many days S3 deletes them by any rule. It changes nothing.
+func TestLook(t *testing.T) {
+	inWorld(t, func(w *world) {
+		s := w.open(s3store.Options{Prefix: "big/"})
+		if _, err := s.Look(w.Context()); driver.ClassOf(err) != driver.NotFound {
+			t.Errorf("a look at no bucket: %v", err)
+		}
+		w.create(bucket)
+		for _, c := range []struct {
+			filter *types.LifecycleRuleFilter
+			days   int
+		}{
+			{nil, 0},
+			{&types.LifecycleRuleFilter{Prefix: aws.String("others/")}, 0},
+			{&types.LifecycleRuleFilter{Tag: &types.Tag{Key: aws.String("k"), Value: aws.String("v")}}, 0},
+			{&types.LifecycleRuleFilter{Prefix: aws.String("")}, 7},
+			{&types.LifecycleRuleFilter{Prefix: aws.String("big/")}, 7},
+		} {
+			if c.filter != nil {
+				_, err := w.s3.PutBucketLifecycleConfiguration(w.Context(), &s3.PutBucketLifecycleConfigurationInput{
+					Bucket: aws.String(bucket), LifecycleConfiguration: &types.BucketLifecycleConfiguration{
+						Rules: []types.LifecycleRule{{
+							ID: aws.String("r"), Status: types.ExpirationStatusEnabled, Filter: c.filter,
+							Expiration: &types.LifecycleExpiration{Days: aws.Int32(7)},
+						}},
+					},
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			want := s3store.Place{Bucket: bucket, Prefix: "big/", Days: c.days}
+			if got, err := s.Look(w.Context()); err != nil || got != want {
+				t.Errorf("%+v: %+v, %v, want %+v", c.filter, got, err, want)
+			}
+		}
+	})
+}
+
 // The rules of others stay, and so does a longer rule of the store. A shorter one is replaced.
 func TestEnsureKeepsOthersRules(t *testing.T) {
 	inWorld(t, func(w *world) {

@@ -1,9 +1,9 @@
 package s3store
 
 import (
-	"cmp"
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
@@ -36,12 +36,10 @@ func (s *Store) rule() types.LifecycleRule {
 // ensureLifecycle sets the store's rule if it is missing or shorter. A longer one stays, because another process may
 // need it.
 func (s *Store) ensureLifecycle(ctx context.Context, mode driver.Mode) error {
-	now, err := s.s3.GetBucketLifecycleConfiguration(ctx,
-		&s3.GetBucketLifecycleConfigurationInput{Bucket: &s.o.Bucket})
-	if err != nil && codeOf(err) != "NoSuchLifecycleConfiguration" {
-		return fmt.Errorf("read its lifecycle: %w", permission(classify(err), "s3:GetLifecycleConfiguration"))
+	now, err := s.lifecycle(ctx)
+	if err != nil {
+		return err
 	}
-	now = cmp.Or(now, &s3.GetBucketLifecycleConfigurationOutput{})
 	wanted := s.rule()
 	var rules []types.LifecycleRule
 	for _, r := range now.Rules {
@@ -69,6 +67,56 @@ func (s *Store) ensureLifecycle(ctx context.Context, mode driver.Mode) error {
 		return fmt.Errorf("set its lifecycle: %w", permission(classify(err), "s3:PutLifecycleConfiguration"))
 	}
 	return nil
+}
+
+// lifecycle reads the rules of the bucket; none is no error.
+func (s *Store) lifecycle(ctx context.Context) (*s3.GetBucketLifecycleConfigurationOutput, error) {
+	now, err := s.s3.GetBucketLifecycleConfiguration(ctx,
+		&s3.GetBucketLifecycleConfigurationInput{Bucket: &s.o.Bucket})
+	switch {
+	case codeOf(err) == "NoSuchLifecycleConfiguration":
+		return &s3.GetBucketLifecycleConfigurationOutput{}, nil
+	case err != nil:
+		return nil, fmt.Errorf("read its lifecycle: %w", permission(classify(err), "s3:GetLifecycleConfiguration"))
+	}
+	return now, nil
+}
+
+// Place is where a store keeps its objects, and for how long, as S3 has it.
+type Place struct {
+	Bucket, Prefix string
+	// Days is after how many days S3 deletes an object that nothing else has deleted. 0: never.
+	Days int
+}
+
+// Look reads where the store keeps its objects, and for how long, for operators. It changes nothing. The error for a
+// bucket that does not exist is of class [driver.NotFound].
+func (s *Store) Look(ctx context.Context) (Place, error) {
+	ctx, cancel := within(ctx, 0)
+	defer cancel()
+	p := Place{Bucket: s.o.Bucket, Prefix: s.o.Prefix}
+	now, err := s.lifecycle(ctx)
+	if err != nil {
+		return p, fmt.Errorf("bucket %s: %w", s.o.Bucket, err)
+	}
+	least := int64(unlimited)
+	for _, r := range now.Rules {
+		if r.Status == types.ExpirationStatusEnabled && covers(r, s.o.Prefix) {
+			least = min(least, days(r))
+		}
+	}
+	p.Days = int(least % unlimited)
+	return p, nil
+}
+
+// covers reports whether a rule is for all objects whose keys begin with a prefix.
+func covers(r types.LifecycleRule, prefix string) bool {
+	f := r.Filter
+	if f == nil {
+		return strings.HasPrefix(prefix, deref(r.Prefix)) //nolint:staticcheck // the form of old rules
+	}
+	return f.And == nil && f.Tag == nil && f.ObjectSizeGreaterThan == nil && f.ObjectSizeLessThan == nil &&
+		strings.HasPrefix(prefix, deref(f.Prefix))
 }
 
 // unlimited is more days than a rule can have.

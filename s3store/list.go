@@ -24,13 +24,13 @@ func (s *Store) List(ctx context.Context, folder string) iter.Seq2[driver.Object
 			EncodingType: types.EncodingTypeUrl, // keys of other programs may have characters that XML has not
 		})
 		for pages.HasMorePages() {
-			page, err := s.page(ctx, pages)
+			page, err := nextPage(ctx, pages)
 			if err != nil {
 				yield(driver.Object{}, fmt.Errorf("list the objects of bucket %s: %w", s.o.Bucket, err))
 				return
 			}
 			for _, o := range page.Contents {
-				if found, ours := s.listed(o, prefix); ours && !yield(found, nil) {
+				if found, ours := listed(s.o.Bucket, o, prefix); ours && !yield(found, nil) {
 					return
 				}
 			}
@@ -38,7 +38,7 @@ func (s *Store) List(ctx context.Context, folder string) iter.Seq2[driver.Object
 	}
 }
 
-func (s *Store) page(ctx context.Context, pages *s3.ListObjectsV2Paginator) (*s3.ListObjectsV2Output, error) {
+func nextPage(ctx context.Context, pages *s3.ListObjectsV2Paginator) (*s3.ListObjectsV2Output, error) {
 	ctx, cancel := within(ctx, 0)
 	defer cancel()
 	page, err := pages.NextPage(ctx, repeating())
@@ -50,12 +50,12 @@ func (s *Store) page(ctx context.Context, pages *s3.ListObjectsV2Paginator) (*s3
 }
 
 // listed is an object of a page; false: its key was not made by newKey.
-func (s *Store) listed(o types.Object, prefix string) (driver.Object, bool) {
+func listed(bucket string, o types.Object, prefix string) (driver.Object, bool) {
 	key, err := url.PathUnescape(deref(o.Key))
 	if _, ours := keyTime(key); err != nil || !ours || !strings.HasPrefix(key, prefix) || !straight(key) {
 		return driver.Object{}, false
 	}
 	return driver.Object{
-		Location: driver.Location{Bucket: s.o.Bucket, Key: key}, Size: deref(o.Size), Written: deref(o.LastModified),
+		Location: driver.Location{Bucket: bucket, Key: key}, Size: deref(o.Size), Written: deref(o.LastModified),
 	}, true
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/godwitmq/godwit/ops"
 	"github.com/godwitmq/godwit/ops/describe"
 	"github.com/godwitmq/godwit/ops/processes"
+	"github.com/godwitmq/godwit/s3store"
 )
 
 // describeOptions are the flags of `godwit describe`.
@@ -56,7 +57,8 @@ func newDescribe() *cobra.Command {
 			}
 			return o.backend.use(cmd, func(ctx context.Context, b driver.Backend) error {
 				c, err := describe.Read(ctx, b, args[0], &describe.Options{
-					Audience: true, Processes: asked, LastHour: true, History: o.history,
+					Audience: true, Processes: asked, Payloads: o.backend.payloads(),
+					LastHour: true, History: o.history,
 				})
 				if err != nil {
 					return err
@@ -70,11 +72,29 @@ func newDescribe() *cobra.Command {
 		},
 	}
 	o.backend.add(cmd)
+	o.backend.addStore(cmd)
 	o.output.Add(cmd)
 	f := cmd.Flags()
 	f.StringArrayVar(&o.workers, "workers", nil, aboutWorkers)
 	f.StringVar(&o.history, "history", "", "the `file` of `godwit console --history` or of a sampler, for the last hour")
 	return cmd
+}
+
+// payloads returns a look at the bucket of large messages; nil: none is named.
+func (b *backendFlags) payloads() func(ctx context.Context) (describe.Payloads, error) {
+	if b.store.Bucket == "" {
+		return nil
+	}
+	return func(ctx context.Context) (describe.Payloads, error) {
+		p := describe.Payloads{Bucket: b.store.Bucket, Prefix: b.store.Prefix}
+		s, err := s3store.Open(ctx, &b.store)
+		if err != nil {
+			return p, err
+		}
+		place, err := s.Look(ctx)
+		p.Days = place.Days
+		return p, err
+	}
 }
 
 // described is a described channel in JSON.
@@ -84,11 +104,19 @@ type described struct {
 	LastHour    map[string]int64     `json:"last_hour,omitempty"` // what is known
 	Timeline    *timeline            `json:"timeline,omitempty"`
 	Consumers   *consumers           `json:"consumers,omitempty"`
+	Payloads    *payloads            `json:"payloads,omitempty"`
 	Settings    map[string]string    `json:"settings,omitempty"`
 	Policy      []string             `json:"policy,omitempty"`
 	Subscribers []string             `json:"subscribers,omitempty"`
 	Related     []listed             `json:"related,omitempty"`
 	Problems    []string             `json:"problems,omitempty"`
+}
+
+// payloads is where the bodies of large messages are.
+type payloads struct {
+	Bucket string `json:"bucket"`
+	Prefix string `json:"prefix"`
+	Days   *int   `json:"lifecycle_days,omitempty"` // 0: nothing deletes them
 }
 
 type describedPartition struct {
@@ -193,6 +221,12 @@ func newDescribed(c *describe.Channel) described {
 			v.Partitions = append(v.Partitions, one)
 		}
 	}
+	if c.Payloads != nil {
+		v.Payloads = &payloads{Bucket: c.Payloads.Bucket, Prefix: c.Payloads.Prefix}
+		if c.Payloads.Days >= 0 {
+			v.Payloads.Days = &c.Payloads.Days
+		}
+	}
 	for _, r := range readings(c.Activity) {
 		if v.LastHour == nil {
 			v.LastHour = map[string]int64{}
@@ -250,6 +284,7 @@ func describedText(c *describe.Channel, now time.Time) string {
 	section("consumers", audienceLines(c.Audience, now))
 	section("belongs to it", related)
 	section("subscribers", c.Subscribers)
+	section("payloads", payloadLines(c))
 	section("settings", pairs(settingsOf(c)))
 	section("policy", sentences(c.Policy))
 	section("tags", pairs(c.Tags))
@@ -259,6 +294,25 @@ func describedText(c *describe.Channel, now time.Time) string {
 	}
 	section("not known", problems)
 	return b.String()
+}
+
+// payloadLines are where the bodies of large messages are.
+func payloadLines(c *describe.Channel) []string {
+	p := c.Payloads
+	if p == nil {
+		return []string{"no bucket is known: --bucket, or payloads in the context, names that of large messages"}
+	}
+	text := "large bodies are in bucket " + p.Bucket
+	if p.Prefix != "" {
+		text += ", below " + p.Prefix
+	}
+	switch {
+	case p.Days > 0:
+		text += ", which deletes them after " + strconv.Itoa(p.Days) + " days"
+	case p.Days == 0:
+		text += ", which deletes none of them by itself"
+	}
+	return []string{text}
 }
 
 // timelineText draws the last hour.

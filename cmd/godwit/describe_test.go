@@ -68,6 +68,20 @@ func TestDescribe(t *testing.T) {
 	if all[0].Consumers == nil || all[0].Consumers.Told || all[0].Consumers.Asked {
 		t.Errorf("the consumers are %+v", all[0].Consumers)
 	}
+	out, _, _ = call(t, "describe", "events.mail")
+	wants(t, out, "\npayloads\n  no bucket is known: --bucket")
+	for _, made := range []bool{false, true} {
+		out, _, _ = call(t, "describe", "events.mail", "--bucket", "large-bodies", "--prefix", "big/")
+		wants(t, out, "\npayloads\n  large bodies are in bucket large-bodies, below big/")
+		if made {
+			wants(t, out, ", which deletes them after 60 days\n")
+			break
+		}
+		wants(t, out, "\nnot known\n", "  the bodies of large messages: bucket large-bodies: ")
+		call(t, "doctor", "--bucket", "large-bodies", "--prefix", "big/", "--fix", "--yes")
+	}
+	out, _, _ = call(t, "describe", "events.mail", "--bucket", "large-bodies", "--prefix", "big/", "-o", "jsonl")
+	wants(t, out, `"payloads":{"bucket":"large-bodies","prefix":"big/","lifecycle_days":60}`)
 	if _, errOut, status := call(t, "describe", "events.mail", "--workers", "://"); status != exitUsage ||
 		!strings.Contains(errOut, "--workers: the address of a process is") {
 		t.Errorf("status %d: %s", status, errOut)

@@ -84,7 +84,7 @@ func (o *topOptions) run(ctx context.Context, b driver.Backend, asked *processes
 		Old: o.tolerance, Color: os.Getenv("NO_COLOR") == "",
 		Describe: func(ctx context.Context, channel string) (string, error) {
 			c, err := describe.Read(ctx, b, channel, &describe.Options{
-				Audience: true, Processes: asked, History: o.sample.History,
+				Audience: true, Processes: asked, History: o.sample.History, Payloads: o.backend.payloads(),
 			})
 			if err != nil {
 				return "", err

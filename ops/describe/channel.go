@@ -3,6 +3,7 @@ package describe
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/godwitmq/godwit/driver"
@@ -23,12 +24,19 @@ type Channel struct {
 	Policy   []Statement      // nil: there is none
 	Timeline *Timeline        // the last hour; nil: unknown, or not asked for
 	Audience *Audience        // of a queue; nil: not asked for
+	Payloads *Payloads        // nil: not asked for
 	// Subscribers are the addresses of all that gets the messages of an exchange.
 	Subscribers []string
 	// Related are the dead letters of a queue, the queue of dead letters, the exchange of a queue, or the queues of an
 	// exchange, with what waits in them.
 	Related  []ops.Listed
 	Problems []error // what could not be found out
+}
+
+// Payloads is where the bodies of large messages are.
+type Payloads struct {
+	Bucket, Prefix string
+	Days           int // after which a body is deleted that nothing else has deleted; 0: never; negative: unknown
 }
 
 // Setting is an attribute of a channel's resource.
@@ -47,6 +55,9 @@ type Options struct {
 	// History is a file of a sampler, from which the timeline is read instead. Set it to ask the service less. "":
 	// none.
 	History string
+	// Payloads looks where the bodies of large messages are. Beside an error it returns what it was told itself. Set it
+	// where programs have a store. nil: nobody is asked.
+	Payloads func(ctx context.Context) (Payloads, error)
 }
 
 // Read looks at a channel, by its name. The error for a channel that does not exist is of class NotFound, and names
@@ -83,6 +94,13 @@ func Read(ctx context.Context, b driver.Backend, name string, o *Options) (*Chan
 	if opts.Audience && c.Channel.Queue != "" {
 		c.Audience = &Audience{}
 		c.readAudience(ctx, do, opts.Processes)
+	}
+	if opts.Payloads != nil {
+		p, err := opts.Payloads(ctx)
+		if c.Payloads = &p; err != nil {
+			p.Days = -1
+			c.problem(fmt.Errorf("the bodies of large messages: %w", err))
+		}
 	}
 	c.readRelated(ctx, b, all)
 	return c, ctx.Err()

@@ -129,6 +129,26 @@ func TestLastHourOfAFile(t *testing.T) {
 	}
 }
 
+// Where the bodies of large messages are is told beside the rest, and so is why it is not known.
+func TestPayloads(t *testing.T) {
+	want := describe.Payloads{Bucket: "payloads", Prefix: "big/", Days: 60}
+	for _, wrong := range []error{nil, errors.New("denied")} {
+		c, err := describe.Read(t.Context(), &service{}, "orders", &describe.Options{
+			Payloads: func(context.Context) (describe.Payloads, error) { return want, wrong },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		told := want
+		if wrong != nil {
+			told.Days = -1
+		}
+		if *c.Payloads != told || !errors.Is(errors.Join(c.Problems...), wrong) {
+			t.Errorf("%v: %+v, problems %v", wrong, c.Payloads, c.Problems)
+		}
+	}
+}
+
 // Who consumes a queue is what the service tells, and what processes report; one that does not answer is a problem.
 func TestAudience(t *testing.T) {
 	workers, err := ops.NewWorkers(nil)
