@@ -65,7 +65,7 @@ func newLs() *cobra.Command {
 	f.BoolVar(&o.list.NoDepths, "no-depths", false, "do not count what waits, which saves a request a channel")
 	f.BoolVar(&o.problems, "problems", false,
 		"only channels with dead letters, with old messages, that are paused, or that could not be looked at")
-	f.DurationVar(&o.tolerance, "tolerance", ops.DefaultTolerance, "how old messages may be, with --problems")
+	f.DurationVar(&o.tolerance, "tolerance", ops.DefaultTolerance, "how old messages may be before they are a problem")
 	f.StringVar(&o.sort, "sort", byName, "the `order`: name, waiting (the most first) or age (the oldest first)")
 	f.BoolVar(&o.noHead, "no-headers", false, "print the table without its head")
 	f.BoolVarP(&o.watch, "watch", "w", false, "list again and again, until the command is interrupted")
@@ -121,16 +121,23 @@ func (o *lsOptions) follow(ctx context.Context, b driver.Backend, out, errOut io
 	}
 }
 
-// problem reports whether somebody should look at a channel.
-func (o *lsOptions) problem(l *ops.Listed) bool {
-	return l.Err != nil || l.Paused || l.Channel.DeadLetter && l.Depth.Waiting > 0 ||
-		l.Channel.Queue != "" && l.Depth.Waiting > 0 && l.Depth.Oldest > o.tolerance
+// problem is the color of what somebody should look at in a channel; 0: nothing is wrong.
+func (o *lsOptions) problem(l *ops.Listed) screen.Color {
+	switch {
+	case l.Err != nil, l.Channel.DeadLetter && l.Depth.Waiting > 0:
+		return screen.Red
+	case l.Channel.Queue != "" && l.Depth.Waiting > 0 && l.Depth.Oldest > o.tolerance:
+		return screen.Yellow
+	case l.Paused:
+		return screen.Magenta
+	}
+	return 0
 }
 
 // arrange selects and sorts channels.
 func (o *lsOptions) arrange(all []ops.Listed) []ops.Listed {
 	if o.problems {
-		all = slices.DeleteFunc(all, func(l ops.Listed) bool { return !o.problem(&l) })
+		all = slices.DeleteFunc(all, func(l ops.Listed) bool { return o.problem(&l) == 0 })
 	}
 	slices.SortStableFunc(all, func(a, b ops.Listed) int {
 		switch o.sort {
@@ -198,7 +205,7 @@ func (o *lsOptions) run(ctx context.Context, b driver.Backend, out io.Writer) er
 		if l.Err != nil {
 			failed = append(failed, l.Err)
 		}
-		t.Rows = append(t.Rows, row(l, o.list.NoDepths))
+		t.Rows, t.Colors = append(t.Rows, row(l, o.list.NoDepths)), append(t.Colors, o.problem(l))
 		values = append(values, newListed(l, o.list.NoDepths))
 	}
 	return errors.Join(append([]error{o.output.Print(out, t, values), nothing}, failed...)...)

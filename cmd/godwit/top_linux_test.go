@@ -224,6 +224,48 @@ func TestQuestions(t *testing.T) {
 	}
 }
 
+// On a terminal, a list has the color of each problem, also where there is no room for columns; NO_COLOR and pipes have
+// none. What a channel's texts could do to the terminal is escaped in colored rows, too.
+func TestLsInColor(t *testing.T) {
+	onServer(t)
+	deadLetter(t, "orders")
+	provisioned(t, "bills", nil)
+	provisioned(t, "quiet", nil)
+	if _, errOut, status := call(t, "send", "bills", "x"); status != exitDone {
+		t.Fatalf("status %d: %s", status, errOut)
+	}
+	if _, errOut, status := call(t, "pause", "quiet", "--yes"); status != exitDone {
+		t.Fatalf("status %d: %s", status, errOut)
+	}
+	const red, yellow, magenta = "\x1b[31m", "\x1b[33m", "\x1b[35m"
+	for _, c := range []struct {
+		columns uint16
+		env     []string
+		has     []string
+		not     string
+	}{
+		{200, nil, []string{red + "orders@dlq ", yellow + "bills ", magenta + "quiet "}, red + "orders "},
+		{40, nil, []string{red + "orders@dlq ", yellow + "bills ", magenta + "quiet "}, red + "orders "},
+		{12, nil, []string{red + "channel: orders@dlq\x1b[0m", yellow + "oldest: "}, red + "channel: orders\x1b"},
+		{200, []string{"NO_COLOR=1"}, []string{"orders@dlq"}, "\x1b["},
+		{200, []string{"TERM=dumb"}, []string{"orders@dlq"}, "\x1b["},
+	} {
+		term := onTerminal(t, c.columns, c.env, "ls", "--tolerance", "1ns")
+		term.shows("quiet@dlq")
+		for _, want := range c.has {
+			if !strings.Contains(term.seen, want) {
+				t.Errorf("%d columns, %v: %q is missing in %q", c.columns, c.env, want, term.seen)
+			}
+		}
+		if strings.Contains(term.seen, c.not) {
+			t.Errorf("%d columns, %v: %q is in %q", c.columns, c.env, c.not, term.seen)
+		}
+	}
+	if out, _, _ := call(t, "ls", "--tolerance", "1ns"); strings.Contains(out, "\x1b") {
+		t.Errorf("a pipe gets colors: %q", out)
+	}
+}
+
 // A list fits a terminal of 40 columns.
 func TestLsOnANarrowTerminal(t *testing.T) {
 	onServer(t)

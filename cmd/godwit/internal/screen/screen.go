@@ -1,7 +1,6 @@
 package screen
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -9,7 +8,6 @@ import (
 	"os"
 	"slices"
 	"strconv"
-	"strings"
 	"syscall"
 	"time"
 	"unicode"
@@ -43,140 +41,6 @@ func (o Output) Check() error {
 	}
 	return fmt.Errorf("--output is %q: use %s, %s or %s", string(o), AsTable, AsJSON, AsJSONLines)
 }
-
-// Table is a result as a table. A row with fewer cells than the head ends early.
-type Table struct {
-	Head []string
-	Rows [][]string
-	// Spare are heads of columns that a narrow terminal does without, the least important first. What does not fit then
-	// is printed with a line for each cell.
-	Spare  []string
-	NoHead bool // the head is not printed
-}
-
-// Print prints a result: the table, or the values as JSON.
-func (o Output) Print(to io.Writer, t Table, values []any) error {
-	switch o {
-	case AsJSON:
-		enc := json.NewEncoder(to)
-		enc.SetIndent("", "  ")
-		return enc.Encode(values)
-	case AsJSONLines:
-		enc := json.NewEncoder(to)
-		for _, v := range values {
-			if err := enc.Encode(v); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	_, err := io.WriteString(to, t.within(widthOf(to)))
-	return err
-}
-
-// widthOf is how many columns the terminal behind a Writer has; 0: it is no terminal.
-func widthOf(to io.Writer) int {
-	f, ok := TerminalOf(to).(*os.File)
-	if !ok {
-		return 0
-	}
-	width, _, err := term.GetSize(int(f.Fd()))
-	if err != nil {
-		return 0
-	}
-	return width
-}
-
-// within is the table for a terminal of a width; 0: there is room.
-func (t Table) within(width int) string {
-	text := t.String()
-	spare := t.Spare
-	for width > 0 && widest(text) > width {
-		if len(spare) == 0 {
-			return t.cells()
-		}
-		if i := slices.Index(t.Head, spare[0]); i >= 0 {
-			t.Head = slices.Delete(slices.Clone(t.Head), i, i+1)
-			rows := make([][]string, len(t.Rows))
-			for k, row := range t.Rows {
-				if rows[k] = row; i < len(row) {
-					rows[k] = slices.Delete(slices.Clone(row), i, i+1)
-				}
-			}
-			t.Rows = rows
-		}
-		text, spare = t.String(), spare[1:]
-	}
-	return text
-}
-
-// widest is the length of the longest line.
-func widest(text string) (most int) {
-	for line := range strings.Lines(text) {
-		most = max(most, utf8.RuneCountInString(strings.TrimSuffix(line, "\n")))
-	}
-	return most
-}
-
-// cells has a line for each cell that is not empty, and one between two rows.
-func (t Table) cells() string {
-	var b strings.Builder
-	for i, row := range t.Rows {
-		if i > 0 {
-			b.WriteByte('\n')
-		}
-		for k, cell := range row {
-			if cell != "" {
-				fmt.Fprintf(&b, "%s: %s\n", strings.ToLower(t.Head[k]), cell)
-			}
-		}
-	}
-	return b.String()
-}
-
-// Gap is between two columns.
-const Gap = "  "
-
-// String returns the table with columns that are as wide as their widest cell. Columns of numbers end at the right.
-func (t Table) String() string {
-	rows := [][]string{t.Head}
-	for _, row := range t.Rows {
-		rows = append(rows, append(slices.Clone(row), make([]string, len(t.Head)-len(row))...))
-	}
-	widths, numbers := make([]int, len(t.Head)), make([]bool, len(t.Head))
-	for i := range t.Head {
-		numbers[i] = len(t.Rows) > 0
-		for k, row := range rows {
-			if k > 0 || !t.NoHead {
-				widths[i] = max(widths[i], utf8.RuneCountInString(row[i]))
-			}
-			numbers[i] = numbers[i] && (k == 0 || isNumber(row[i]))
-		}
-	}
-	var b strings.Builder
-	if t.NoHead {
-		rows = rows[1:]
-	}
-	for _, row := range rows {
-		var line strings.Builder
-		for i, cell := range row {
-			if i > 0 {
-				line.WriteString(Gap)
-			}
-			fill := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
-			if numbers[i] {
-				line.WriteString(fill + cell)
-			} else {
-				line.WriteString(cell + fill)
-			}
-		}
-		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
-	}
-	return b.String()
-}
-
-// isNumber reports whether a cell is a number, or empty.
-func isNumber(cell string) bool { return strings.Trim(cell, "0123456789.") == "" }
 
 // Ago is a time span in one or two units, the way people say it: 40s, 3m, 2h10m, 5d.
 func Ago(d time.Duration) string {

@@ -41,7 +41,7 @@ func TestNarrow(t *testing.T) {
 		20: "CHANNEL   WAITING\norders          3\nevents.*\n",
 		10: "channel: orders\nwaiting: 3\n\nchannel: events.*\n",
 	} {
-		if got := table.within(width); got != want {
+		if got := textOf(table.within(width)); got != want {
 			t.Errorf("%d columns:\n%swant\n%s", width, got, want)
 		}
 	}
