@@ -30,6 +30,16 @@ type ExportOptions struct {
 	// Hold is how many messages are held at once. 0: [DefaultHold]. Lower it on a queue that allows fewer messages in
 	// flight.
 	Hold int
+	// Progress is called after every batch; not concurrently. Set it to show how far the run is.
+	Progress func(p ExportProgress)
+}
+
+// ExportProgress is how far an Export is.
+type ExportProgress struct {
+	// Waiting is how many messages there were at the beginning; approximate where the service counts approximately.
+	// Negative: unknown.
+	Waiting         int64
+	Looked, Written int64
 }
 
 // Export writes the messages of a channel to a file, one line of JSON each; see [Record]. They stay where they are. It
@@ -52,6 +62,7 @@ func Export(ctx context.Context, b driver.Backend, channel string, to io.Writer,
 	if found.Channel.Queue == "" {
 		return 0, fmt.Errorf("ops: %s is an exchange, which keeps no messages: export one of its queues", channel)
 	}
+	x.count(ctx, b, found.Channel)
 	if err = x.pages(ctx, b, found.Channel); errors.Is(err, errors.ErrUnsupported) {
 		err = x.walk(ctx, b, found.Channel)
 	}
@@ -67,8 +78,29 @@ type export struct {
 	channel string
 	to      *json.Encoder
 
-	mu      sync.Mutex
-	written int
+	waiting int64 // for Progress
+
+	mu              sync.Mutex
+	looked, written int
+}
+
+// count counts what waits, if somebody is told.
+func (x *export) count(ctx context.Context, b driver.Backend, c driver.Channel) {
+	x.waiting = -1
+	if in, ok := b.(driver.Inspector); ok && x.o.Progress != nil {
+		if d, err := in.Inspect(ctx, c); err == nil {
+			x.waiting = d.All()
+		}
+	}
+}
+
+// progress tells how far the run is.
+func (x *export) progress() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.o.Progress != nil {
+		x.o.Progress(ExportProgress{Waiting: x.waiting, Looked: int64(x.looked), Written: int64(x.written)})
+	}
 }
 
 // pages reads a channel without receiving.
@@ -87,6 +119,7 @@ func (x *export) pages(ctx context.Context, b driver.Backend, c driver.Channel) 
 				return err
 			}
 		}
+		x.progress()
 		if len(peeked) < exportPage {
 			return nil
 		}
@@ -115,6 +148,7 @@ func (x *export) walk(ctx context.Context, b driver.Backend, c driver.Channel) e
 				return ds, err
 			}
 		}
+		x.progress()
 		return ds, nil
 	}
 	if err = w.Run(ctx, walk.Plan{Visit: visit, Enough: x.enough}); err != nil || x.enough() {
@@ -137,11 +171,11 @@ func (x *export) enough() bool {
 // write writes a message if it is selected.
 func (x *export) write(ctx context.Context, e *Entry) error {
 	ok, err := x.o.Select.Selects(ctx, e, time.Now())
-	if err != nil || !ok {
-		return err
-	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	if x.looked++; err != nil || !ok {
+		return err
+	}
 	if x.o.Most > 0 && x.written >= x.o.Most {
 		return nil
 	}

@@ -25,6 +25,8 @@ type ImportOptions struct {
 	PerSecond float64
 	// Dry reads and checks all lines, and sends nothing. Set it to check a file first.
 	Dry bool
+	// Progress is called after every request; not concurrently. Set it to show how far the run is.
+	Progress func(r ImportResult)
 }
 
 // ImportResult is what an Import has done.
@@ -169,12 +171,21 @@ func (im *imports) flush(ctx context.Context) error {
 			}
 		}
 		im.batch, im.numbers = im.batch[n:], im.numbers[n:]
+		im.progress()
 	}
 	im.result.Sent += len(im.batch) // of a dry run
 	im.batch, im.numbers, im.bytes = im.batch[:0], im.numbers[:0], 0
 	clear(im.keys)
 	im.sent()
+	im.progress()
 	return errors.Join(refused...)
+}
+
+// progress tells how far the run is.
+func (im *imports) progress() {
+	if im.o.Progress != nil {
+		im.o.Progress(im.result)
+	}
 }
 
 // sent moves the beginning of the next run behind the lines that were read.

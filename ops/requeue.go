@@ -125,14 +125,6 @@ func (e *UnseenError) Error() string {
 // refusedMost is how many refusals are kept with their reasons.
 const refusedMost = 20
 
-// TimeLeft estimates how long the run still takes; negative: unknown.
-func (r *RequeueResult) TimeLeft() time.Duration {
-	if r.Looked == 0 || r.Took == 0 {
-		return -1
-	}
-	return time.Duration(float64(max(0, r.Waiting-r.Looked)) / float64(r.Looked) * float64(r.Took))
-}
-
 // Requeue sends the messages of a channel, mostly of dead letters, to another one, as they were received. Nothing is
 // deleted before the destination has accepted it. Order per key is kept: where a message stays, the later ones of its
 // key stay as well. The run ends at what was there when it began: a message that dies meanwhile stays, so a consumer

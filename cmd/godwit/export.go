@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/godwitmq/godwit/cmd/godwit/internal/screen"
 	"github.com/godwitmq/godwit/cmd/godwit/internal/selection"
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/ops"
@@ -71,7 +72,20 @@ func (o *exportOptions) run(ctx context.Context, b driver.Backend, channel strin
 		}()
 		to, where = f, "are in "+o.file
 	}
+	end := func() {}
+	if o.file != "-" || screen.TerminalOf(out) == nil { // otherwise the messages come to the terminal
+		p := screen.NewProgress(errOut)
+		end = p.End
+		o.export.Progress = func(e ops.ExportProgress) {
+			text := fmt.Sprintf("%d looked at, %d written", e.Looked, e.Written)
+			if e.Waiting > 0 {
+				text = fmt.Sprintf("%d of about %d looked at, %d written", e.Looked, e.Waiting, e.Written)
+			}
+			p.At(e.Looked, shareOf(e.Looked, e.Waiting), text)
+		}
+	}
 	n, err = ops.Export(ctx, b, channel, to, &o.export)
+	end()
 	switch {
 	case n > 0:
 		fmt.Fprintf(errOut, "%d messages of %s %s\n", n, channel, where)
@@ -132,16 +146,26 @@ func newImport() *cobra.Command {
 func (o *importOptions) run(ctx context.Context, b driver.Backend, channel string, in io.Reader,
 	errOut io.Writer,
 ) error {
+	size := int64(0) // unknown
 	if o.file != "-" {
 		f, err := os.Open(o.file)
 		if err != nil {
 			return fmt.Errorf("--file: %w", err)
 		}
 		defer func() { _ = f.Close() }() // it was only read
+		if info, err := f.Stat(); err == nil {
+			size = info.Size()
+		}
 		in = f
 	}
 	o.imports.Dry = !o.yes
-	r, err := ops.Import(ctx, b, channel, in, &o.imports)
+	read := &measured{from: in}
+	p := screen.NewProgress(errOut)
+	o.imports.Progress = func(r ops.ImportResult) {
+		p.At(int64(r.Sent), shareOf(read.bytes, size), fmt.Sprintf("%d messages, line %d is next", r.Sent, r.Next))
+	}
+	r, err := ops.Import(ctx, b, channel, read, &o.imports)
+	p.End()
 	switch {
 	case err != nil && r.Sent == 0:
 	case o.yes:
@@ -150,4 +174,16 @@ func (o *importOptions) run(ctx context.Context, b driver.Backend, channel strin
 		fmt.Fprintf(errOut, "nothing was sent: %d messages are good for %s; add --yes to send them\n", r.Sent, channel)
 	}
 	return err
+}
+
+// measured counts the bytes that are read.
+type measured struct {
+	from  io.Reader
+	bytes int64
+}
+
+func (m *measured) Read(p []byte) (int, error) {
+	n, err := m.from.Read(p)
+	m.bytes += int64(n)
+	return n, err
 }

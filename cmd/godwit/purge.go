@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -10,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/godwitmq/godwit/cmd/godwit/internal/screen"
+	"github.com/godwitmq/godwit/cmd/godwit/internal/selection"
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/ops"
 )
@@ -18,6 +20,8 @@ import (
 type purgeOptions struct {
 	backend backendFlags
 	output  screen.Output
+	sel     selection.Words
+	discard ops.DiscardOptions // with a selection
 	shared  bool
 	yes     bool
 }
@@ -26,20 +30,58 @@ func newPurge() *cobra.Command {
 	var o purgeOptions
 	cmd := &cobra.Command{
 		Use:   "purge CHANNEL",
-		Short: "Delete all messages of a channel, or of dead letters",
-		Long: "Delete all messages of a channel, or of dead letters.\n\n" +
-			"Without --yes, it only prints how many there are. Messages that consumers hold are deleted, too.\n" +
-			"On Kafka, the topic's records are deleted for all of its groups, which needs --shared if there are others;\n" +
-			"to skip them for one group, use `godwit rewind CHANNEL --to end`.",
-		Example: "  godwit purge orders@dlq\n  godwit purge orders@dlq --yes",
+		Short: "Delete the messages of a channel, or of dead letters",
+		Long: "Delete the messages of a channel, or of dead letters: all, or those that a condition selects.\n\n" +
+			"Without --yes, it only prints how many there are; with a condition it looks at them, which counts as a receive\n" +
+			"on SQS. Without a condition, messages that consumers hold are deleted, too, and on Kafka the topic's records go\n" +
+			"for all of its groups, which needs --shared if there are others; `godwit rewind CHANNEL --to end` skips them for\n" +
+			"one group.",
+		Example: "  godwit purge orders@dlq\n  godwit purge orders@dlq --kind permanent --older 7d --yes",
 		Args:    oneChannel,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.read(); err != nil {
+				return usage(cmd, err)
+			}
+			return o.backend.use(cmd, func(ctx context.Context, b driver.Backend) error {
+				if o.discard.Select.IsZero() {
+					return o.run(ctx, b, args[0], cmd.OutOrStdout(), cmd.ErrOrStderr())
+				}
+				return o.part(ctx, b, args[0], cmd.OutOrStdout(), cmd.ErrOrStderr())
+			})
+		},
 	}
-	cmd.RunE = onChannel(&o.backend, &o.output, o.run)
 	o.backend.add(cmd)
+	o.backend.addStore(cmd)
 	o.output.Add(cmd)
-	cmd.Flags().BoolVar(&o.shared, "shared", false, "also if other groups of Kafka lose the messages")
+	o.sel.Add(cmd.Flags())
+	f := cmd.Flags()
+	f.IntVarP(&o.discard.Most, "most", "n", 0, "with a condition, delete at most so many messages; 0: all")
+	f.Float64Var(&o.discard.PerSecond, "rate", 0, "with a condition, look at most at so many messages a second; 0: no limit")
+	f.BoolVar(&o.shared, "shared", false, "also if other groups of Kafka lose the messages")
 	addYes(cmd, &o.yes)
 	return cmd
+}
+
+// read turns the flags into options.
+func (o *purgeOptions) read() (err error) {
+	if err := o.output.Check(); err != nil {
+		return err
+	}
+	if o.discard.Select, err = o.sel.Selection(); err != nil {
+		return err
+	}
+	o.discard.Dry = !o.yes
+	switch d := &o.discard; {
+	case d.Most < 0:
+		return fmt.Errorf("--most is %d: it cannot be negative; 0 is no limit", d.Most)
+	case d.PerSecond < 0:
+		return fmt.Errorf("--rate is %g: it cannot be negative; 0 is no limit", d.PerSecond)
+	case d.Select.IsZero() && (d.Most > 0 || d.PerSecond > 0):
+		return errors.New("--most and --rate are for messages that a condition selects: without one, all are deleted at once")
+	case !d.Select.IsZero() && o.shared:
+		return errors.New("--shared is for all messages: with a condition, a group of Kafka only passes over the messages")
+	}
+	return nil
 }
 
 // purged is a purged channel in JSON.
@@ -48,6 +90,8 @@ type purged struct {
 	Messages int64    `json:"messages"`
 	Others   []string `json:"others,omitempty"` // consumer groups that lose the messages, too
 	Done     bool     `json:"done"`             // false: a dry run
+	Looked   int64    `json:"looked,omitempty"` // with a condition
+	Unread   int64    `json:"unread,omitempty"` // that stay, because their bodies could not be read
 }
 
 // run purges, or prints what would happen.
@@ -78,6 +122,51 @@ func (o *purgeOptions) run(ctx context.Context, b driver.Backend, channel string
 	} else {
 		fmt.Fprintf(errOut, "nothing was changed: about %d messages of %s would be deleted; add %s to do it\n",
 			v.Messages, v.Channel, flags)
+	}
+	return nil
+}
+
+// part deletes the messages that are selected, or prints what would happen.
+func (o *purgeOptions) part(ctx context.Context, b driver.Backend, channel string, out, errOut io.Writer) error {
+	if o.yes {
+		if err := askMany(ctx, b, channel, "delete those that are selected"); err != nil {
+			return err
+		}
+	}
+	p := screen.NewProgress(errOut)
+	o.discard.Progress = func(r *ops.DiscardResult) {
+		p.At(r.Looked, shareOf(r.Looked, r.Waiting), fmt.Sprintf("%d of about %d looked at, %d selected", r.Looked,
+			r.Waiting, r.Discarded))
+	}
+	r, err := ops.Discard(ctx, b, channel, &o.discard)
+	p.End()
+	if err != nil && r.Looked == 0 {
+		return err
+	}
+	v := purged{
+		Channel: channel, Messages: r.Discarded, Done: o.yes, Looked: r.Looked, Unread: r.Unread,
+	}
+	t := screen.Table{
+		Head: []string{"CHANNEL", "LOOKED AT", "MESSAGES"},
+		Rows: [][]string{{channel, strconv.FormatInt(v.Looked, 10), strconv.FormatInt(v.Messages, 10)}},
+	}
+	if err := errors.Join(err, o.output.Print(out, t, []any{v})); err != nil {
+		return err
+	}
+	if r.Unread > 0 {
+		fmt.Fprintf(errOut, "%d messages stay, because their bodies could not be read\n", r.Unread)
+	}
+	switch {
+	case r.Discarded == 0:
+		return fmt.Errorf("%w: none of %d messages was selected", errNothing, r.Looked)
+	case o.yes:
+		fmt.Fprintf(errOut, "done: %d messages of %s are deleted\n", r.Discarded, channel)
+	default:
+		fmt.Fprintf(errOut, "nothing was changed: %d messages of %s would be deleted; add --yes to do it\n", r.Discarded,
+			channel)
+	}
+	if r.Unread > 0 {
+		return &partError{fmt.Sprintf("%d messages could not be read", r.Unread)}
 	}
 	return nil
 }

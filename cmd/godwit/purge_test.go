@@ -49,6 +49,15 @@ func TestPurge(t *testing.T) {
 				{"purge order", exitNothing, "", "perhaps orders"},
 				{"purge orders", exitDone, "orders          3", "3 messages of orders would be deleted; add --yes"},
 				{"purge orders --yes", exitDone, "orders          3", "done: about 3 messages"},
+				{"send orders {\"n\":1} --key a -n 2", exitDone, "", "2 messages"},
+				{"send orders {\"n\":2} --key b", exitDone, "", ""},
+				{"purge orders --body .n==1 -o jsonl", exitDone, `"messages":2,"done":false,"looked":3}`, "add"},
+				{"purge orders --body .n>1 --yes", exitDone, "orders           3         1", "done: 1 messages"},
+				{"purge orders --body .n>1", exitNothing, "orders           2         0", "none of 2 messages"},
+				{"purge orders --most 3", exitUsage, "", "messages that a condition selects"},
+				{"purge orders --rate -1", exitUsage, "", "--rate is -1"},
+				{"purge orders --newer 1h --shared", exitUsage, "", "--shared is for all messages"},
+				{"purge orders --yes", exitDone, "orders          2", "done: about 2 messages"},
 				{"purge orders -o jsonl", exitDone, `{"channel":"orders","messages":0,"done":false}`, "0 messages"},
 			} {
 				var out, errOut bytes.Buffer

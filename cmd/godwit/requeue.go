@@ -7,7 +7,6 @@ import (
 	"io"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -140,36 +139,25 @@ func (o *requeueOptions) run(ctx context.Context, b driver.Backend, channel stri
 			return err
 		}
 	}
-	terminal := screen.TerminalOf(errOut)
-	if terminal != nil {
-		last := time.Time{}
-		o.requeue.Progress = func(p *ops.RequeueResult) {
-			if now := time.Now(); now.Sub(last) > time.Second/4 {
-				last = now
-				fmt.Fprintf(terminal, "\r\x1b[K%s", progress(p))
-			}
-		}
+	p := screen.NewProgress(errOut)
+	o.requeue.Progress = func(r *ops.RequeueResult) {
+		text := fmt.Sprintf("%d of about %d looked at, %d sent", r.Looked, r.Waiting, r.Moved)
+		p.At(r.Looked, shareOf(r.Looked, r.Waiting), text)
 	}
 	r, err := ops.Requeue(ctx, b, channel, &o.requeue)
-	if terminal != nil {
-		fmt.Fprint(terminal, "\r\x1b[K")
-	}
+	p.End()
 	if err != nil && r.Address == "" { // nothing began
 		return err
 	}
 	return errors.Join(err, o.print(r, out, errOut))
 }
 
-// progress is a line that tells how far a run is.
-func progress(p *ops.RequeueResult) string {
-	line := fmt.Sprintf("%d of about %d looked at, %d sent", p.Looked, p.Waiting, p.Moved)
-	if s := p.Took.Seconds(); s > 1 {
-		line += fmt.Sprintf(", %.0f/s", float64(p.Looked)/s)
+// shareOf is a part as a share of a whole; negative: the whole is unknown.
+func shareOf(part, whole int64) float64 {
+	if whole <= 0 {
+		return -1
 	}
-	if left := p.TimeLeft(); left > time.Second {
-		line += ", about " + left.Round(time.Second).String() + " left"
-	}
-	return line
+	return float64(part) / float64(whole)
 }
 
 // staying names the reasons for which messages stay.

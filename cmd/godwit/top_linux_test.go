@@ -224,6 +224,38 @@ func TestQuestions(t *testing.T) {
 	}
 }
 
+// Work that takes long draws a bar on a terminal, with rate and time left, and tells a line a second elsewhere.
+func TestLongWork(t *testing.T) {
+	onServer(t)
+	provisioned(t, "orders", nil)
+	provisioned(t, "copies", nil)
+	if _, errOut, status := call(t, "send", "orders", "x", "-n", "40"); status != exitDone {
+		t.Fatalf("status %d: %s", status, errOut)
+	}
+	file := filepath.Join(t.TempDir(), "orders.jsonl")
+	term := onTerminal(t, 80, nil, "export", "orders", "--file", file)
+	term.shows("40 messages of orders are in " + file)
+	for _, args := range []string{
+		"import copies --rate 30 --yes --file " + file, "requeue orders --to copies --rate 30 --max-deaths -1 --yes",
+	} {
+		term := onTerminal(t, 80, nil, strings.Fields(args)...)
+		term.shows("[####")
+		term.shows("\r\x1b[K")
+		if status := term.ends(); status != exitDone {
+			t.Errorf("%s: status %d", args, status)
+		}
+	}
+	for args, told := range map[string]bool{
+		"import copies --rate 30 --yes --file " + file: true, "import copies -q --rate 30 --yes --file " + file: false,
+	} {
+		_, errOut, status := call(t, strings.Fields(args)...)
+		if has := strings.Contains(errOut, " messages, line "); status != exitDone || has != told ||
+			strings.Contains(errOut, "\r") {
+			t.Errorf("%s: status %d, %q", args, status, errOut)
+		}
+	}
+}
+
 // On a terminal, a list has the color of each problem, also where there is no room for columns; NO_COLOR and pipes have
 // none. What a channel's texts could do to the terminal is escaped in colored rows, too.
 func TestLsInColor(t *testing.T) {
