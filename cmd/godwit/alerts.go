@@ -34,7 +34,7 @@ func newAlerts() *cobra.Command {
 	var o alertsOptions
 	cmd := &cobra.Command{
 		Use:   "alerts",
-		Short: "Tell people what waits too long or too much, and which dead letters there are",
+		Short: "Tell people what waits too long, and which dead letters there are",
 		Long: "Tell people what waits too long or too much, and which dead letters there are.\n\n" +
 			"It watches all channels that Godwit has made, until it is stopped, or looks at them once with --once.\n" +
 			"An alert is told once, again after 24 hours while it lasts, and once when it is resolved.\n" +

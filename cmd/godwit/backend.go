@@ -16,6 +16,7 @@ import (
 
 	"github.com/godwitmq/godwit/cmd/godwit/internal/connection"
 	"github.com/godwitmq/godwit/cmd/godwit/internal/declared"
+	"github.com/godwitmq/godwit/cmd/godwit/internal/manual"
 	"github.com/godwitmq/godwit/cmd/godwit/internal/screen"
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/kafka"
@@ -53,7 +54,7 @@ func (b *backendFlags) add(cmd *cobra.Command) {
 
 // addName adds the only flag of a command whose other settings are in a file.
 func (b *backendFlags) addName(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&b.context, "context", "", "the `context` of godwit.yaml that says what to talk to")
+	cmd.Flags().StringVar(&b.context, "context", "", "the `context` of godwit.yaml; it says what to talk to")
 	cmd.Flags().StringVar(&b.name, "backend", "", "the `backend`: aws or kafka; without it, the one that the environment names")
 }
 
@@ -88,8 +89,9 @@ func (b *backendFlags) complete(cmd *cobra.Command, args []string, begin string)
 // addStore adds the flags for commands that read or send messages.
 func (b *backendFlags) addStore(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&b.store.Bucket, "bucket", "", "the `bucket` of large messages, as in the programs' s3store.Options")
+	f.StringVar(&b.store.Bucket, "bucket", "", "the `bucket` of large messages; as in the programs' s3store.Options")
 	f.StringVar(&b.store.Prefix, "prefix", "", "the `prefix` of large messages in the bucket")
+	manual.Rare(cmd, "prefix")
 }
 
 // use opens the backend for a command's work, and closes it afterwards.
@@ -299,6 +301,7 @@ func (b *backendFlags) choose(env func(string) string) (string, error) {
 // addNames adds the flag for a file with the Names of the programs' options.
 func addNames(cmd *cobra.Command, file *string) {
 	cmd.Flags().StringVar(file, "names", "", "a `file` in JSON with the Names of the programs' options")
+	manual.Rare(cmd, "names")
 }
 
 // readNames reads a file of names; "": there are none. R is the Resource of a backend, whose fields are the keys.

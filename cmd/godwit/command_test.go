@@ -7,9 +7,16 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/godwitmq/godwit/cmd/godwit/internal/manual"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -19,6 +26,8 @@ func TestCalls(t *testing.T) {
 	for name, args := range map[string][]string{
 		"bare":            {},
 		"help":            {"--help"},
+		"help-all":        {"help", "run", "--all"},
+		"help-nothing":    {"help", "rum"},
 		"help-top":        {"top", "--help"},
 		"help-version":    {"version", "--help"},
 		"help-demo":       {"demo", "--help"},
@@ -100,10 +109,77 @@ func TestCalls(t *testing.T) {
 	}
 }
 
+// The help of each command fits a screen, has its flags in groups, and an example whose flags there are. The reference
+// has everything.
+func TestHelp(t *testing.T) {
+	root := newRoot()
+	root.InitDefaultCompletionCmd()
+	var each func(c *cobra.Command)
+	each = func(c *cobra.Command) {
+		text := manual.Help(c, false)
+		if n := strings.Count(text, "\n"); n > manual.Lines {
+			t.Errorf("%s --help has %d lines, and a screen has %d: shorten it, or name flags in manual.Rare",
+				c.CommandPath(), n, manual.Lines)
+		}
+		for line := range strings.Lines(text) {
+			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > manual.Columns {
+				t.Errorf("%s --help: %d columns, and a screen has %d: %s", c.CommandPath(), n, manual.Columns, line)
+			}
+		}
+		if strings.Contains(c.CommandPath(), " completion") {
+			return // cobra's
+		}
+		if c.HasParent() && !c.HasSubCommands() && !strings.Contains(c.Example, c.CommandPath()) {
+			t.Errorf("%s --help has no example of it", c.CommandPath())
+		}
+		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			told := f.Name == "help" || !c.HasParent() || strings.Contains(manual.Help(c, true), "--"+f.Name)
+			if f.Usage == "" || !told {
+				t.Errorf("%s: --%s is not explained", c.CommandPath(), f.Name)
+			}
+		})
+		for _, below := range c.Commands() {
+			each(below)
+		}
+	}
+	each(root)
+	const head = "# Commands\n\n`godwit COMMAND --help` has what fits a screen, and `godwit help COMMAND --all` what this " +
+		"page has.\n[Operations](operations.md) explains what the commands are for. A test writes this page.\n"
+	compared(t, filepath.Join("..", "..", "docs", "commands.md"), head+manual.Reference(newRoot()))
+}
+
+var calls = regexp.MustCompile(`(?:^|[^/\w-])godwit( [^;&|>)]*)`)
+
+// Each example of a command is one that it accepts: its flags exist, and their values can be read.
+func TestExamples(t *testing.T) {
+	var each func(c *cobra.Command)
+	each = func(c *cobra.Command) {
+		for _, found := range calls.FindAllStringSubmatch(strings.ReplaceAll(c.Example, "\n    ", " "), -1) {
+			args := strings.Fields(strings.NewReplacer(`'`, "", `"`, "").Replace(strings.Split(found[1], "\n")[0]))
+			of, rest, err := newRoot().Find(args)
+			if err == nil {
+				err = of.ParseFlags(rest)
+			}
+			if err != nil || !of.HasParent() {
+				t.Errorf("%s: the example %q: %v", c.CommandPath(), args, err)
+			}
+		}
+		for _, below := range c.Commands() {
+			each(below)
+		}
+	}
+	each(newRoot())
+}
+
 // golden compares got with testdata/name.golden.
 func golden(t *testing.T, name, got string) {
 	t.Helper()
-	file := filepath.Join("testdata", name+".golden")
+	compared(t, filepath.Join("testdata", name+".golden"), got)
+}
+
+// compared compares got with a file.
+func compared(t *testing.T, file, got string) {
+	t.Helper()
 	if *update {
 		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
 			t.Fatal(err)

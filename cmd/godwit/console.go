@@ -20,6 +20,7 @@ import (
 
 	"github.com/godwitmq/godwit/cmd/godwit/internal/jq"
 	"github.com/godwitmq/godwit/cmd/godwit/internal/localconsole"
+	"github.com/godwitmq/godwit/cmd/godwit/internal/manual"
 	"github.com/godwitmq/godwit/console"
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/localaws"
@@ -48,8 +49,8 @@ type consoleOptions struct {
 }
 
 // aboutWorkers is the help of --workers.
-const aboutWorkers = "the `address` at which a process serves ops.Workers; a name of DNS stands for all of its addresses, and\n" +
-	"@FILE for those in a file; may be repeated"
+const aboutWorkers = "an `address` that serves ops.Workers; a name of DNS stands for all of its addresses, and @FILE for " +
+	"those in a file; may be repeated"
 
 func newConsole() *cobra.Command {
 	var o consoleOptions
@@ -57,16 +58,11 @@ func newConsole() *cobra.Command {
 		Use:   "console",
 		Short: "Serve a web page that shows channels and mends dead letters",
 		Long: "Serve a web page that shows channels and mends dead letters.\n\n" +
-			"It prints its address, and runs until it is interrupted. It serves this machine alone, unless people sign\n" +
-			"in: by a password or a token of the file --auth, or at a proxy that says who they are in a header.\n" +
-			"A level says what they may do: figures (numbers and settings), bodies (messages as well), or act (requeue,\n" +
-			"delete, pause and everything else that changes something).\n" +
-			"Each line of the file --auth is a name, a level, the word password or token, and the secret.",
+			"It prints its address, and runs until it is interrupted. It serves this machine alone, unless people sign in: " +
+			"by a password or a token of the file --auth, or at a proxy. A level says what they may do: figures, bodies " +
+			"(messages as well), or act.",
 		Example: "  godwit console --level act\n" +
-			"  godwit console --listen :8080 --auth users.txt --host console.example.com --history history.bin\n" +
-			"  godwit console --listen :8080 --auth-proxy X-Forwarded-User --auth-proxy-from 10.0.0.0/8 " +
-			"--host console.example.com\n\n" +
-			"  users.txt:\n  ada act password correct-horse-battery\n  board figures token 3f9d0a5b77e1c2d4",
+			"  godwit console --listen :8080 --auth users.txt --host console.example.com",
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.read(); err != nil {
@@ -85,18 +81,23 @@ func newConsole() *cobra.Command {
 	f.StringVar(&o.auth, "auth", "", "the `file` of those who may sign in")
 	f.StringVar(&o.proxy, "auth-proxy", "", "the `header` in which a proxy says who has signed in")
 	f.StringArrayVar(&o.proxyFrom, "auth-proxy-from", nil,
-		"an `address` of the proxy, or a range such as 10.0.0.0/8; may be repeated")
+		"an `address` of the proxy; or a range such as 10.0.0.0/8; may be repeated")
 	f.StringArrayVar(&c.Hosts, "host", nil, "a `name` by which browsers reach the console; may be repeated")
-	f.StringVar(&c.Name, "name", "", "the `name` of these channels in the page, such as \"aws prod\"")
-	f.StringVar(&c.Folder, "data", "", "the `folder` of the audit log, of journals and exports (default a temporary one)")
-	f.StringVar(&c.History, "history", "", "the `file` that keeps the charts of the last six hours over a restart")
+	f.StringVar(&c.Name, "name", "", "the `name` of these channels in the page; such as \"aws prod\"")
+	f.StringVar(&c.Folder, "data", "", "the `folder` of the audit log, of journals and exports; a temporary one by default")
+	f.StringVar(&c.History, "history", "", "the `file` that keeps the charts over a restart; of the last six hours")
 	f.StringArrayVar(&c.Workers, "workers", nil, aboutWorkers)
 	f.DurationVar(&c.Interval, "interval", 0, "how often every channel is looked at (default 10s)")
 	f.IntVar(&c.Requests, "requests", 0, "how many requests a minute the looks may cost (default 1200)")
 	f.StringArrayVar(&c.Mask.Headers, "mask-header", nil,
 		"the `name` of a header whose value is hidden; may be repeated")
 	f.StringArrayVar(&c.Mask.Paths, "mask", nil,
-		"the `path` of a value in JSON bodies that is hidden, such as card.number; may be repeated")
+		"the `path` of a hidden value in JSON bodies; such as card.number; may be repeated")
+	manual.Rare(cmd, "interval", "requests", "name", "mask-header")
+	manual.More(cmd, "The level figures is for numbers and settings, bodies also for messages, and act for requeue, delete, "+
+		"pause and everything else that changes something. A proxy says in a header who has signed in. Each line of the "+
+		"file --auth is a name, a level, the word password or token, and the secret:\n\n"+
+		"  ada act password correct-horse-battery\n  board figures token 3f9d0a5b77e1c2d4", "docs/console.md")
 	return cmd
 }
 

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -95,11 +94,15 @@ func newContextUse() *cobra.Command {
 }
 
 func newContextShow() *cobra.Command {
-	return &cobra.Command{
+	var o screen.Output
+	cmd := &cobra.Command{
 		Use: "show [NAME]", Short: "Show the settings of a context, without secrets",
 		Long:    "Show the settings of a context, without secrets: of the one that commands use here, or of the named one.",
 		Example: "  godwit context show production", Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.Check(); err != nil {
+				return usage(cmd, err)
+			}
 			c, err := connection.Choose(append(args, "")[0])
 			if err != nil {
 				return usage(cmd, err)
@@ -107,9 +110,26 @@ func newContextShow() *cobra.Command {
 			if c == nil {
 				return fmt.Errorf("%w: no context is chosen for %s", errNothing, connection.File())
 			}
-			enc := json.NewEncoder(cmd.OutOrStdout())
-			enc.SetIndent("", "  ")
-			return enc.Encode(map[string]any{"name": c.Name, "file": c.File, "settings": c.Settings()})
+			t := screen.Table{
+				Head: []string{"SETTING", "VALUE"}, Rows: [][]string{{"name", c.Name}, {"file", c.File}},
+			}
+			settings := c.Settings()
+			var add func(prefix string, of map[string]any)
+			add = func(prefix string, of map[string]any) {
+				for _, name := range slices.Sorted(maps.Keys(of)) {
+					if below, ok := of[name].(map[string]any); ok {
+						add(prefix+name+".", below)
+						continue
+					}
+					t.Rows = append(t.Rows, []string{prefix + name, fmt.Sprint(of[name])})
+				}
+			}
+			add("", settings)
+			return o.Print(cmd.OutOrStdout(), t, []any{
+				map[string]any{"name": c.Name, "file": c.File, "settings": settings},
+			})
 		},
 	}
+	o.Add(cmd)
+	return cmd
 }

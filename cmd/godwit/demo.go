@@ -32,7 +32,7 @@ func newDemo() *cobra.Command {
 	o := demoOptions{}
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "Send a wishlist to three consumers on the embedded server, and count every wish",
+		Short: "Send a wishlist to three consumers on the embedded server",
 		Long: "Sends wishes to the ordered exchange wishlist_events.* on the embedded server. Three consumers handle " +
 			"them:\n" +
 			"audit_log all wishes, mobile those that begin with MOBILE., and apple only MOBILE.APPLE. Some handlers " +

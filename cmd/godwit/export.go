@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
+	"github.com/godwitmq/godwit/cmd/godwit/internal/manual"
 	"github.com/godwitmq/godwit/cmd/godwit/internal/screen"
 	"github.com/godwitmq/godwit/cmd/godwit/internal/selection"
 	"github.com/godwitmq/godwit/driver"
@@ -27,15 +29,12 @@ func newExport() *cobra.Command {
 	var o exportOptions
 	cmd := &cobra.Command{
 		Use:   "export CHANNEL",
-		Short: "Write the messages of a channel to a file, and leave them where they are",
+		Short: "Write the messages of a channel to a file, and leave them",
 		Long: "Write the messages of a channel to a file, one line of JSON each, and leave them where they are.\n\n" +
-			"`godwit import` reads the file. The bodies of large messages stay in their store.\n" +
-			"SQS can only receive: with --receive, all messages are received, held, and released at the end. This counts\n" +
-			"as a receive of each message, and hides it meanwhile. Of an ordered queue, only the first messages of each\n" +
-			"key can be seen so.",
-		Example: "  godwit export orders@dlq --file orders.jsonl\n" +
-			"  godwit export orders@dlq --receive --kind timeout > timeouts.jsonl",
-		Args: oneChannel,
+			"`godwit import` reads the file. The bodies of large messages stay in their store. SQS can only receive: with " +
+			"--receive, all messages are received, held, and released at the end.",
+		Example: "  godwit export orders@dlq --receive --kind timeout > timeouts.jsonl",
+		Args:    oneChannel,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if o.export.Select, err = o.sel.Selection(); err != nil {
 				return usage(cmd, err)
@@ -55,6 +54,9 @@ func newExport() *cobra.Command {
 	f.StringVarP(&o.file, "file", "f", "-", "the `file`, which must not exist; -: standard output")
 	f.IntVarP(&o.export.Most, "most", "n", 0, "write at most so many messages; 0: all")
 	f.BoolVar(&o.export.Receive, "receive", false, "on SQS, receive the messages and release them")
+	manual.Rare(cmd, "attempts")
+	manual.More(cmd, "With --receive, it counts as a receive of each message, and hides it meanwhile. Of an ordered queue, "+
+		"only the first messages of each key can be seen so.", "docs/operations.md")
 	return cmd
 }
 
@@ -107,6 +109,7 @@ func (o *exportOptions) hint(err error) error {
 // importOptions are the flags of `godwit import`.
 type importOptions struct {
 	backend backendFlags
+	output  screen.Output
 	file    string
 	yes     bool
 	imports ops.ImportOptions
@@ -124,16 +127,20 @@ func newImport() *cobra.Command {
 			"  godwit import orders --file orders.jsonl --revive --rate 50 --yes",
 		Args: oneChannel,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.output.Check(); err != nil {
+				return usage(cmd, err)
+			}
 			if o.file == "" {
 				return usage(cmd, errors.New("--file is missing: name the file, or - for standard input"))
 			}
 			return o.backend.use(cmd, func(ctx context.Context, b driver.Backend) error {
-				return o.run(ctx, b, args[0], cmd.InOrStdin(), cmd.ErrOrStderr())
+				return o.run(ctx, b, args[0], cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 			})
 		},
 	}
 	o.backend.add(cmd)
 	o.backend.addStore(cmd)
+	o.output.Add(cmd)
 	f, i := cmd.Flags(), &o.imports
 	f.StringVarP(&o.file, "file", "f", "", "the `file`; -: standard input")
 	f.BoolVar(&i.Revive, "revive", false, "remove what a rejection added to dead letters")
@@ -143,8 +150,16 @@ func newImport() *cobra.Command {
 	return cmd
 }
 
+// imported is the result in JSON.
+type imported struct {
+	Channel  string `json:"channel"`
+	Messages int    `json:"messages"`
+	Next     int    `json:"next_line"`
+	Done     bool   `json:"done"` // false: the file was only checked
+}
+
 func (o *importOptions) run(ctx context.Context, b driver.Backend, channel string, in io.Reader,
-	errOut io.Writer,
+	out, errOut io.Writer,
 ) error {
 	size := int64(0) // unknown
 	if o.file != "-" {
@@ -166,8 +181,16 @@ func (o *importOptions) run(ctx context.Context, b driver.Backend, channel strin
 	}
 	r, err := ops.Import(ctx, b, channel, read, &o.imports)
 	p.End()
+	if err != nil && r.Sent == 0 {
+		return err
+	}
+	v := imported{Channel: channel, Messages: r.Sent, Next: r.Next, Done: o.yes}
+	t := screen.Table{
+		Head: []string{"CHANNEL", "MESSAGES", "NEXT LINE"},
+		Rows: [][]string{{channel, strconv.Itoa(v.Messages), strconv.Itoa(v.Next)}},
+	}
+	err = errors.Join(err, o.output.Print(out, t, []any{v}))
 	switch {
-	case err != nil && r.Sent == 0:
 	case o.yes:
 		fmt.Fprintf(errOut, "%d messages were sent to %s\n", r.Sent, channel)
 	default:

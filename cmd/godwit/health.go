@@ -7,14 +7,24 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/godwitmq/godwit/cmd/godwit/internal/screen"
 	"github.com/godwitmq/godwit/ops"
 )
 
+// healthy is the health of a process in JSON.
+type healthy struct {
+	Healthy bool   `json:"healthy"`
+	Reason  string `json:"reason,omitempty"` // why it is not
+}
+
 func newHealth() *cobra.Command {
-	var c ops.HealthCheck
+	var (
+		c ops.HealthCheck
+		o screen.Output
+	)
 	cmd := &cobra.Command{
 		Use:   "health",
-		Short: "Say whether a process with consumers works, for Docker and others that restart it",
+		Short: "Say whether a process with consumers works, for Docker and others",
 		Long: "Say whether a process with consumers works, for Docker and others that restart it.\n\n" +
 			"It reads the file that the process writes (ops.HealthOptions.File), or asks one of the addresses that it\n" +
 			"serves (ops.Health.Handler). It exits with 0, or with 1 and the reason.",
@@ -34,12 +44,21 @@ func newHealth() *cobra.Command {
 			if c.URL != "" && c.Live {
 				return usage(cmd, errors.New("--live is for --file: with --url, name the address of /livez"))
 			}
-			if err := ops.CheckHealth(cmd.Context(), c); err != nil {
-				return fmt.Errorf("unhealthy: %w", err)
+			if err := o.Check(); err != nil {
+				return usage(cmd, err)
 			}
-			return nil
+			err := ops.CheckHealth(cmd.Context(), c)
+			v := healthy{Healthy: err == nil}
+			if err != nil {
+				v.Reason, err = err.Error(), fmt.Errorf("unhealthy: %w", err)
+			}
+			if o == screen.AsTable { // the status says it all
+				return err
+			}
+			return errors.Join(err, o.Print(cmd.OutOrStdout(), screen.Table{}, []any{v}))
 		},
 	}
+	o.Add(cmd)
 	f := cmd.Flags()
 	f.StringVar(&c.File, "file", "", "the `file` that the process writes")
 	f.StringVar(&c.URL, "url", "", "an `address` of the process, such as http://127.0.0.1:8080/livez")

@@ -76,7 +76,11 @@ func TestHealthOfAProcess(t *testing.T) {
 		t.Error("it was never healthy")
 	}
 	var errOut bytes.Buffer
-	status := run(t.Context(), []string{"health", "--file", file, "--live"}, &errOut, &errOut)
+	out, _, status := call(t, "health", "--file", file, "--live", "-o", "jsonl")
+	if status != exitFailed || !strings.HasPrefix(out, `{"healthy":false,"reason":"`) {
+		t.Errorf("status %d: %s", status, out)
+	}
+	status = run(t.Context(), []string{"health", "--file", file, "--live"}, &errOut, &errOut)
 	if status != exitFailed {
 		t.Errorf("alive: status %d: %s", status, &errOut)
 	}

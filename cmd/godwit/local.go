@@ -20,6 +20,7 @@ import (
 	"github.com/godwitmq/godwit/cmd/godwit/internal/boot"
 	"github.com/godwitmq/godwit/cmd/godwit/internal/detach"
 	"github.com/godwitmq/godwit/cmd/godwit/internal/faults"
+	"github.com/godwitmq/godwit/cmd/godwit/internal/manual"
 	"github.com/godwitmq/godwit/local"
 	"github.com/godwitmq/godwit/local/kafkalocal"
 	"github.com/godwitmq/godwit/localaws"
@@ -60,21 +61,10 @@ func newLocal() *cobra.Command {
 		Use:   "local",
 		Short: "Run an AWS, and a Kafka, on this machine, for unmodified clients",
 		Long: "Run an AWS, and a Kafka, on this machine, for unmodified clients.\n\n" +
-			"Prints the exports that point clients at it, and runs until it is interrupted or terminated.\n" +
-			"Any access key and secret are accepted; an access key of twelve digits is an account of its own.\n" +
-			"All data are in memory and lost when the command ends, except with --data: then what is acknowledged\n" +
-			"is on disk, and the next command with the same folder continues, also after kill -9.\n" +
-			"Kafka does not create topics automatically.",
-		Example: "  godwit local --addr 127.0.0.1:4566 --seed seed.json\n" +
-			"  godwit local --data ./data --kafka :9092\n" +
-			"  eval \"$(godwit local --detach)\"; go test ./...; godwit local stop\n\n" +
-			"  seed.json:\n" +
-			"  {\"queues\": [{\"name\": \"orders\", \"deadLetterQueue\": \"orders-dlq\", \"maxReceiveCount\": 5}, " +
-			"{\"name\": \"orders-dlq\"}],\n" +
-			"   \"topics\": [{\"name\": \"events\", \"subscriptions\": [{\"queue\": \"orders\", \"attributes\": " +
-			"{\"RawMessageDelivery\": true}}]}],\n" +
-			"   \"kafka\": [{\"name\": \"payments\", \"partitions\": 4, \"configs\": {\"retention.ms\": \"3600000\"}}]}",
-		Args: noArgs,
+			"Prints the exports that point clients at it, and runs until it is interrupted. Without --data, everything is " +
+			"in memory.",
+		Example: "  eval \"$(godwit local --detach)\"; go test ./...; godwit local stop",
+		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := context.WithCancel(cmd.Context())
 			defer stop()
@@ -95,51 +85,61 @@ func newLocal() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&o.addr, "addr", defaultAddr, "`host:port` to listen on; port 0 chooses a free one")
 	f.StringVar(&o.account, "account", "000000000000",
-		"the account's `ID`, twelve digits, for access keys that are not the ID of an account themselves")
+		"the account's `ID`; twelve digits, for access keys that are not the ID of an account themselves")
 	f.StringVar(&o.region, "region", "us-east-1",
-		"the `region` of the exports, of requests that are not signed, and of seeds that name none.\n"+
-			"Other requests work in the region that they are signed for")
-	f.BoolVar(&o.single, "single-region", false, "let every request work in --region, whatever it is signed for")
-	f.StringVar(&o.seed, "seed", "", "a JSON `file` of queues, topics, subscriptions, buckets, and topics of Kafka, to create at start")
+		"the `region` of the exports; also of requests that are not signed, and of seeds that name none; other requests "+
+			"work in the region that they are signed for")
+	f.BoolVar(&o.single, "single-region", false, "let every request work in --region; whatever it is signed for")
+	f.StringVar(&o.seed, "seed", "", "a JSON `file` of what to create at start; queues, topics, subscriptions, buckets, and topics of Kafka")
 	f.StringArrayVar(&o.init, "init", nil,
-		"a `folder` of seeds (.json) and executable scripts, which run in the order of their names, with the exports\n"+
-			"set, before the server is ready; may be repeated")
-	f.BoolVar(&o.initMust, "init-must", false, "end if a seed or script of --init fails, instead of telling it")
+		"a `folder` of seeds (.json) and scripts to run at start; in the order of their names, with the exports set, before "+
+			"the server is ready; may be repeated")
+	f.BoolVar(&o.initMust, "init-must", false, "end if something of --init fails; instead of telling it")
 	f.Uint64Var(&o.random, "random-seed", 0,
-		"the `number` that determines ids and receipt handles; 0 chooses one and prints it")
+		"the `number` that determines ids; and receipt handles; 0 chooses one and prints it")
 	f.StringArrayVar(&o.hosts, "allow-host", nil,
-		"a `name` by which clients call the server, with the names below it; may be repeated.\n"+
-			"Addresses, localhost and names without dots need none")
+		"a `name` by which clients call the server; with the names below it; may be repeated; addresses, localhost and "+
+			"names without dots need none")
 	f.StringArrayVar(&o.origins, "allow-origin", nil,
-		"an `origin`, like http://localhost:3000, whose web pages may call the server; may be repeated.\n"+
-			"Other pages are refused")
+		"an `origin` whose web pages may call the server; like http://localhost:3000; may be repeated; other pages are "+
+			"refused")
 	f.StringArrayVar(&o.endpoints, "allow-endpoint", nil,
-		"a host `name`, or a range of addresses like 172.17.0.0/16, to which SNS delivers over HTTP;\n"+
-			"may be repeated. This machine needs none")
+		"a host `name` to which SNS delivers over HTTP; or a range of addresses like 172.17.0.0/16; may be repeated; this "+
+			"machine needs none")
 	f.BoolVar(&o.detach, "detach", false,
-		"serve in a process of its own, and return when it is ready; the command stop ends it")
+		"serve in a process of its own; return when it is ready; the command stop ends it")
 	f.BoolVar(&o.waits, "realistic-waits", false,
-		"make clients wait as AWS does: 60 s between purges, and before the name of a deleted queue can be used;\n"+
-			"15 minutes for the first metrics of a queue")
+		"make clients wait as AWS does; 60 s between purges, and before the name of a deleted queue can be used; 15 minutes "+
+			"for the first metrics of a queue")
 	f.BoolVar(&o.lenient, "lenient-policies", false,
-		"deliver also to queues without a policy, and let other accounts do what no policy denies, as other emulators\n"+
-			"do; AWS does not. The log says what AWS would refuse")
+		"deliver also to queues without a policy; and let other accounts do what no policy denies, as other emulators do; "+
+			"AWS does not; the log says what AWS would refuse")
 	f.BoolVar(&o.requests, "log-requests", false,
-		"write one line for each call to the errors' output: action, resource, status and time")
+		"log each call on standard error; action, resource, status and time")
 	f.StringArrayVar(&o.latencies, "latency", nil,
-		"a `delay` of calls, like sqs.SendMessage=50ms, s3.*=20ms-200ms or *=5ms; may be repeated: the first that\n"+
-			"means a call applies")
+		"a `delay` of calls, like sqs.*=20ms-200ms; may be repeated; the first that means a call applies")
 	f.StringArrayVar(&o.failures, "error-rate", nil,
-		"the `share` of calls that fail with 503 and have no effect, like sqs.SendMessage=5% or *=0.1%; may be\n"+
-			"repeated: the first that means a call applies")
+		"the `share` of calls that fail, like sqs.*=0.1%; with 503 and no effect; may be repeated; the first that means a "+
+			"call applies")
 	f.StringVar(&o.data, "data", "",
-		"the `folder` in which everything is kept, which only its owner can read; that of Kafka is in kafka below it")
+		"the `folder` in which everything is kept; only its owner can read it; that of Kafka is in kafka below it")
 	f.StringVar(&o.kafka, "kafka", "",
-		"`host:port` to serve Kafka on; without a host on loopback, port 0 chooses a free one")
+		"`host:port` to serve Kafka on; without a host on loopback; port 0 chooses a free one")
 	f.StringVar(&o.kafkaData, "kafka-data", "",
-		"the `folder` for Kafka's data instead of that in --data, which only its owner can read")
+		"the `folder` for Kafka's data; instead of that in --data; only its owner can read it")
 	f.StringVar(&o.console, "console", consoleAddr,
-		"`host:port` of this machine to serve the console on, a web page of the channels; off: none")
+		"`host:port` to serve the console on; a web page of the channels, for this machine; off: none")
+	manual.Rare(cmd, "account", "allow-endpoint", "allow-host", "allow-origin", "init-must", "kafka-data",
+		"lenient-policies", "random-seed", "realistic-waits", "single-region")
+	manual.More(cmd, "Any access key and secret are accepted; an access key of twelve digits is an account of its own. With "+
+		"--data, what is acknowledged is on disk, and the next command with the same folder continues, also after kill -9. "+
+		"Kafka does not create topics automatically. A file for --seed:\n\n"+
+		"  {\"queues\": [{\"name\": \"orders-dlq\"}, {\"name\": \"orders\",\n"+
+		"     \"deadLetterQueue\": \"orders-dlq\", \"maxReceiveCount\": 5}],\n"+
+		"   \"topics\": [{\"name\": \"events\", \"subscriptions\": [{\"queue\": \"orders\",\n"+
+		"     \"attributes\": {\"RawMessageDelivery\": true}}]}],\n"+
+		"   \"kafka\": [{\"name\": \"payments\", \"partitions\": 4,\n"+
+		"     \"configs\": {\"retention.ms\": \"3600000\"}}]}", "docs/localaws.md")
 	cmd.AddCommand(newLocalStop(), newLocalPing())
 	return cmd
 }

@@ -25,8 +25,11 @@ func newLocalStop() *cobra.Command {
 		Short: "End a `godwit local` that runs on this machine",
 		Long: "End a `godwit local` that runs on this machine, and wait until it has ended.\n\n" +
 			"Without --endpoint it is the one of AWS_ENDPOINT_URL, or of " + defaultAddr + ".",
-		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return stopLocal(cmd.Context(), localEndpoint(endpoint)) },
+		Example: "  godwit local stop --endpoint http://127.0.0.1:4566",
+		Args:    noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return stopLocal(cmd.Context(), localEndpoint(endpoint))
+		},
 	}
 	cmd.Flags().StringVar(&endpoint, "endpoint", "", "the `URL` of the server")
 	return cmd
@@ -39,10 +42,11 @@ func newLocalPing() *cobra.Command {
 	endpoint := ""
 	cmd := &cobra.Command{
 		Use:   "ping",
-		Short: "Ask whether a `godwit local` is ready, for health checks of containers",
+		Short: "Ask whether a `godwit local` is ready, for health checks",
 		Long: "Ask whether a `godwit local` is ready, for health checks of containers. It prints nothing.\n\n" +
 			"Without --endpoint it is the one of AWS_ENDPOINT_URL, or of " + defaultAddr + ".",
-		Args: noArgs,
+		Example: "  godwit local ping --endpoint http://127.0.0.1:4566",
+		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, cancel := context.WithTimeout(cmd.Context(), pingWithin)
 			defer cancel()

@@ -28,7 +28,7 @@ func newMCP() *cobra.Command {
 			"counts first, and its token starts it once.",
 		Example: "  godwit mcp --context prod --workers 10.0.0.7:8080/workers\n" +
 			"  godwit mcp --context staging --bodies --act --data ~/.godwit-mcp\n\n" +
-			"  {\"mcpServers\": {\"godwit\": {\"command\": \"godwit\", \"args\": [\"mcp\", \"--context\", \"prod\"]}}}",
+			"  {\"mcpServers\": {\"godwit\":\n    {\"command\": \"godwit\", \"args\": [\"mcp\", \"--context\", \"prod\"]}}}",
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if o.Workers, err = processes.New(&processes.Options{Addresses: workers}); err != nil {
@@ -40,7 +40,7 @@ func newMCP() *cobra.Command {
 				}
 			}
 			return b.use(cmd, func(ctx context.Context, backend driver.Backend) error {
-				o.Backend, o.Version = backend, version(debug.ReadBuildInfo())
+				o.Backend, o.Version = backend, version(debug.ReadBuildInfo()).String()
 				o.Logger = slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil))
 				s, err := mcpserver.New(o)
 				if err != nil {

@@ -36,9 +36,8 @@ func newOrphans() *cobra.Command {
 			"A body is listed if it is older than a day and no record has a pointer to it. Nothing is deleted.\n" +
 			"Brokers do not show topics that the user may not describe: it needs permission for all of them.\n" +
 			"On SQS, the lifecycle of the bucket deletes what is left, because messages of a queue cannot be listed.",
-		Example: "  godwit orphans --bucket acme-prod-payloads\n" +
-			"  godwit orphans --bucket acme-prod-payloads --prefix big/ --namespace prod --older-than 168h -o jsonl",
-		Args: noArgs,
+		Example: "  godwit orphans --bucket acme-prod-payloads --older-than 168h -o jsonl",
+		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			err := o.output.Check()
 			if err == nil && o.store.Bucket == "" {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/godwitmq/godwit/cmd/godwit/internal/manual"
 	"github.com/godwitmq/godwit/cmd/godwit/internal/screen"
 	"github.com/godwitmq/godwit/cmd/godwit/internal/selection"
 	"github.com/godwitmq/godwit/driver"
@@ -32,11 +33,9 @@ func newPurge() *cobra.Command {
 		Use:   "purge CHANNEL",
 		Short: "Delete the messages of a channel, or of dead letters",
 		Long: "Delete the messages of a channel, or of dead letters: all, or those that a condition selects.\n\n" +
-			"Without --yes, it only prints how many there are; with a condition it looks at them, which counts as a receive\n" +
-			"on SQS. Without a condition, messages that consumers hold are deleted, too, and on Kafka the topic's records go\n" +
-			"for all of its groups, which needs --shared if there are others; `godwit rewind CHANNEL --to end` skips them for\n" +
-			"one group.",
-		Example: "  godwit purge orders@dlq\n  godwit purge orders@dlq --kind permanent --older 7d --yes",
+			"Without --yes, it only prints how many there are. Without a condition, messages that consumers hold are deleted, " +
+			"too, and on Kafka those of all groups.",
+		Example: "  godwit purge orders@dlq --kind permanent --older 7d --yes",
 		Args:    oneChannel,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.read(); err != nil {
@@ -55,10 +54,14 @@ func newPurge() *cobra.Command {
 	o.output.Add(cmd)
 	o.sel.Add(cmd.Flags())
 	f := cmd.Flags()
-	f.IntVarP(&o.discard.Most, "most", "n", 0, "with a condition, delete at most so many messages; 0: all")
-	f.Float64Var(&o.discard.PerSecond, "rate", 0, "with a condition, look at most at so many messages a second; 0: no limit")
+	f.IntVarP(&o.discard.Most, "most", "n", 0, "delete at most so many messages; with a condition only; 0: all")
+	f.Float64Var(&o.discard.PerSecond, "rate", 0, "look at most at so many messages a second; with a condition only; 0: no limit")
 	f.BoolVar(&o.shared, "shared", false, "also if other groups of Kafka lose the messages")
 	addYes(cmd, &o.yes)
+	manual.Rare(cmd, "attempts")
+	manual.More(cmd, "With a condition it looks at the messages, which counts as a receive on SQS, and leaves those that "+
+		"consumers hold.\n\nOn Kafka, the topic's records go for all of its groups, which needs --shared if there are "+
+		"others; `godwit rewind CHANNEL --to end` skips them for one group.", "docs/operations.md")
 	return cmd
 }
 

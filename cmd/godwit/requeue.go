@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/godwitmq/godwit/cmd/godwit/internal/jq"
+	"github.com/godwitmq/godwit/cmd/godwit/internal/manual"
 	"github.com/godwitmq/godwit/cmd/godwit/internal/screen"
 	"github.com/godwitmq/godwit/cmd/godwit/internal/selection"
 	"github.com/godwitmq/godwit/driver"
@@ -31,18 +32,12 @@ func newRequeue() *cobra.Command {
 	var o requeueOptions
 	cmd := &cobra.Command{
 		Use:   "requeue CHANNEL",
-		Short: "Send dead letters back to where they died, or messages to another channel",
+		Short: "Send dead letters back, or messages to another channel",
 		Long: "Send dead letters back to where they died, or messages to another channel.\n\n" +
-			"Messages are sent as they were received, and deleted only after the destination has accepted them.\n" +
-			"Without --yes, it only says what would happen; if messages are selected, it looks at them, which counts\n" +
-			"as a receive on SQS. Without --to, a dead letter of an exchange goes to the one queue in which it died.\n" +
-			"On Kafka it goes to its topic, where other groups see it as well, unless --only-group is possible.\n" +
-			"A run that is stopped is continued by the next one. The journal names what may be there twice.\n" +
-			"With --to and --max-deaths -1, and without a selection, SQS moves the messages by itself.",
-		Example: "  godwit requeue orders@dlq\n" +
-			"  godwit requeue orders@dlq --yes --kind timeout --newer 2h --rate 50\n" +
-			"  godwit requeue orders@dlq --yes --body '.amount > 100' --edit '.currency = \"EUR\"'\n" +
-			"  godwit requeue wishlist_events.audit_log@dlq --to 'wishlist_events.*' --yes",
+			"A message is deleted only after the destination has accepted it. Without --yes, it only says what would " +
+			"happen. A run that is stopped is continued by the next one.",
+		Example: "  godwit requeue orders@dlq --kind timeout --newer 2h --rate 50 --yes\n" +
+			"  godwit requeue orders@dlq --body '.amount > 100' --edit '.currency = \"EUR\"'",
 		Args: oneChannel,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.read(args[0]); err != nil {
@@ -59,17 +54,23 @@ func newRequeue() *cobra.Command {
 	o.sel.Add(cmd.Flags())
 	f, r := cmd.Flags(), &o.requeue
 	f.StringVar(&r.To, "to", "", "the `channel` that gets the messages; without it, dead letters go back to where they died")
-	f.BoolVar(&r.Alone, "only-group", false, "on Kafka, send to the group's own retry tier, where no other group sees it")
-	f.StringVar(&o.edit, "edit", "", "a jq `expression` whose result replaces a JSON body")
+	f.BoolVar(&r.Alone, "only-group", false, "on Kafka, send so that no other group sees it; to the group's own retry tier")
+	f.StringVar(&o.edit, "edit", "", "a jq `filter` whose result replaces a JSON body")
 	f.IntVar(&r.MaxDeaths, "max-deaths", ops.DefaultMaxDeaths, "leave messages that died so often; -1: no limit")
 	f.BoolVar(&r.RenewExpiry, "renew-expiry", false, "let the age of the messages begin with this send")
 	f.IntVarP(&r.Most, "most", "n", 0, "send at most so many messages; 0: all")
 	f.IntVar(&r.Hold, "hold", ops.DefaultHold, "hold at most so many messages that stay")
 	f.Float64Var(&r.PerSecond, "rate", 0, "look at most at so many messages a second; 0: no limit")
 	f.BoolVar(&r.LoseOrder, "lose-order", false, "allow the way from an ordered channel to one without order")
-	f.StringVar(&r.Journal, "journal", "", "the `file` that tells what a crash may have doubled "+
-		"(default godwit-requeue-CHANNEL.journal; deleted when nothing is open)")
+	f.StringVar(&r.Journal, "journal", "", "the `file` that tells what a crash may have doubled; "+
+		"without it godwit-requeue-CHANNEL.journal, which is deleted when nothing is open")
 	f.BoolVar(&o.yes, "yes", false, "do it; without this flag, the command only says what would happen")
+	manual.Rare(cmd, "hold", "lose-order", "renew-expiry", "attempts")
+	manual.More(cmd, "Messages are sent as they were received. If messages are selected, a dry run looks at them, which "+
+		"counts as a receive on SQS.\n\nWithout --to, a dead letter of an exchange goes to the one queue in which it died. "+
+		"On Kafka it goes to its topic, where other groups see it as well, unless --only-group is possible. The journal "+
+		"names what may be there twice.\n\nWith --to and --max-deaths -1, and without a selection, SQS moves the messages "+
+		"by itself.", "docs/operations.md")
 	return cmd
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/godwitmq/godwit/cmd/godwit/internal/manual"
+	"github.com/godwitmq/godwit/cmd/godwit/internal/screen"
 	"github.com/godwitmq/godwit/ops"
 )
 
@@ -19,11 +21,9 @@ func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "godwit",
 		Short: "Reliable asynchronous messaging over SNS + SQS + S3 or Kafka",
-		Long: "Reliable asynchronous messaging over SNS + SQS + S3 or Kafka, with everything embedded for one " +
-			"machine.\n" +
-			"Start with `godwit demo`: it needs nothing installed.",
-		Args: subcommand,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Long:  "Reliable asynchronous messaging over SNS + SQS + S3 or Kafka.",
+		Args:  subcommand,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		// exitStatus prints errors once, and a failed run does not print the usage.
 		SilenceErrors:              true,
 		SilenceUsage:               true,
@@ -31,17 +31,61 @@ func newRoot() *cobra.Command {
 		CompletionOptions:          cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
 	root.SetFlagErrorFunc(usage)
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
+		fmt.Fprint(cmd.OutOrStdout(), manual.Help(cmd, false))
+	})
+	root.SetHelpCommand(newHelp())
 	quiet := root.PersistentFlags().BoolP("quiet", "q", false, "print results and errors, and no other messages")
 	root.PersistentPreRun = func(cmd *cobra.Command, _ []string) {
 		if *quiet {
 			root.SetErr(io.Discard) // exitStatus prints errors elsewhere
 		}
 	}
-	root.AddCommand(newDemo(), newLocal(), newLs(), newDescribe(), newDoctor(), newTop(), newSend(), newRun(),
-		newPeek(), newTail(), newRequeue(), newExport(), newImport(), newOrphans(), newPause(), newResume(), newPurge(),
-		newRm(), newRewind(), newPlan(), newApply(), newTopology(), newContext(), newConsole(), newMCP(),
-		newHealth(), newDemand(), newAlerts(), newSweep(), newVersion(), newMan())
+	for _, g := range []struct {
+		title    string
+		commands []*cobra.Command
+	}{
+		{"Develop", []*cobra.Command{
+			newDemo(), newLocal(), newSend(), newRun(), newPlan(), newApply(), newTopology(),
+		}},
+		{"Look", []*cobra.Command{
+			newLs(), newDescribe(), newTop(), newDoctor(), newPeek(), newTail(), newConsole(), newMCP(),
+		}},
+		{"Mend", []*cobra.Command{
+			newRequeue(), newPurge(), newExport(), newImport(), newPause(), newResume(), newRewind(), newRm(),
+		}},
+		{"Operate", []*cobra.Command{newAlerts(), newDemand(), newHealth(), newSweep(), newOrphans()}},
+		{"The command itself", []*cobra.Command{newContext(), newVersion(), newMan()}},
+	} {
+		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title})
+		for _, c := range g.commands {
+			c.GroupID = g.title
+		}
+		root.AddCommand(g.commands...)
+	}
 	return root
+}
+
+// newHelp replaces cobra's command, which has no flag.
+func newHelp() *cobra.Command {
+	all := false
+	cmd := &cobra.Command{
+		Use:     "help [COMMAND]",
+		Short:   "Explain a command",
+		Long:    "Explain a command: with --all, every flag and every detail, as the manual pages do.",
+		Hidden:  true,
+		Example: "  godwit help run --all",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			of, rest, err := cmd.Root().Find(args)
+			if err != nil || of == cmd.Root() && len(rest) > 0 {
+				return subcommand(cmd.Root(), args)
+			}
+			_, err = fmt.Fprint(cmd.OutOrStdout(), manual.Help(of, all))
+			return err
+		},
+	}
+	cmd.Flags().BoolVar(&all, "all", false, "everything, not only what fits a screen")
+	return cmd
 }
 
 // usageError is an error in the command line.
@@ -114,24 +158,36 @@ func noArgs(cmd *cobra.Command, args []string) error {
 }
 
 func newVersion() *cobra.Command {
-	return &cobra.Command{
-		Use:   "version",
-		Short: "Print the version and the build information",
-		Args:  noArgs,
+	var o screen.Output
+	cmd := &cobra.Command{
+		Use:     "version",
+		Short:   "Print the version and the build information",
+		Example: "  godwit version -o json",
+		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := fmt.Fprintln(cmd.OutOrStdout(), version(debug.ReadBuildInfo()))
+			if err := o.Check(); err != nil {
+				return usage(cmd, err)
+			}
+			v := version(debug.ReadBuildInfo())
+			if o != screen.AsTable {
+				return o.Print(cmd.OutOrStdout(), screen.Table{}, []any{v})
+			}
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), v)
 			return err
 		},
 	}
+	o.Add(cmd)
+	return cmd
 }
 
 // newMan is hidden: packages call it once, people read its pages.
 func newMan() *cobra.Command {
 	return &cobra.Command{
-		Use:    "man FOLDER",
-		Short:  "Write the manual pages of all commands into a folder",
-		Long:   "Write the manual pages of all commands into a folder, for packages: godwit.1, godwit-ls.1 and so on.",
-		Hidden: true,
+		Use:     "man FOLDER",
+		Short:   "Write the manual pages of all commands into a folder",
+		Long:    "Write the manual pages of all commands into a folder, for packages: godwit.1, godwit-ls.1 and so on.",
+		Example: "  godwit man /usr/local/share/man/man1",
+		Hidden:  true,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return usage(cmd, fmt.Errorf("name one folder, such as /usr/local/share/man/man1: got %d", len(args)))
@@ -148,23 +204,41 @@ func newMan() *cobra.Command {
 	}
 }
 
-// version returns one line from the information that the go command wrote into the binary. A build from a working tree
-// has no version; then the line has the commit, if it is known.
-func version(info *debug.BuildInfo, ok bool) string {
-	release, commit := "(unknown)", ""
-	if ok {
-		release = info.Main.Version
-		for _, s := range info.Settings {
-			switch {
-			case s.Key == "vcs.revision":
-				commit = " " + s.Value[:min(12, len(s.Value))] + commit
-			case s.Key == "vcs.modified" && s.Value == "true":
-				commit += " (changed)"
-			}
+// build is what the go command wrote into the binary.
+type build struct {
+	Version string `json:"version"`
+	Commit  string `json:"commit,omitempty"`
+	Changed bool   `json:"changed"` // the working tree had changes
+	Go      string `json:"go"`
+	OS      string `json:"os"`
+	Arch    string `json:"arch"`
+}
+
+// version returns the build. One from a working tree has no version; then it has the commit, if that is known.
+func version(info *debug.BuildInfo, ok bool) build {
+	b := build{Version: "(unknown)", Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
+	if !ok {
+		return b
+	}
+	b.Version = cmp.Or(info.Main.Version, "(devel)")
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			b.Commit = s.Value[:min(12, len(s.Value))]
+		case "vcs.modified":
+			b.Changed = s.Value == "true"
 		}
 	}
-	if release == "" {
-		release = "(devel)"
+	return b
+}
+
+func (b build) String() string {
+	text := "godwit " + b.Version
+	if b.Commit != "" {
+		text += " " + b.Commit
 	}
-	return fmt.Sprintf("godwit %s%s %s %s/%s", release, commit, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	if b.Changed {
+		text += " (changed)"
+	}
+	return text + fmt.Sprintf(" %s %s/%s", b.Go, b.OS, b.Arch)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"runtime"
 	"runtime/debug"
 	"testing"
@@ -26,8 +27,18 @@ func TestVersion(t *testing.T) {
 		{"no module version", &debug.BuildInfo{}, "godwit (devel)"},
 		{"no information", nil, "godwit (unknown)"},
 	} {
-		if got := version(c.info, c.info != nil); got != c.want+built {
+		if got := version(c.info, c.info != nil).String(); got != c.want+built {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want+built)
 		}
+	}
+}
+
+// The build is also told to programs.
+func TestVersionInJSON(t *testing.T) {
+	out, _, status := call(t, "version", "-o", "json")
+	var all []build
+	if err := json.Unmarshal([]byte(out), &all); err != nil || status != exitDone || len(all) != 1 ||
+		all[0] != version(debug.ReadBuildInfo()) || all[0].Go != runtime.Version() {
+		t.Errorf("status %d, %v: %s", status, err, out)
 	}
 }

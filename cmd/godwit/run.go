@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/godwitmq/godwit"
+	"github.com/godwitmq/godwit/cmd/godwit/internal/manual"
 	"github.com/godwitmq/godwit/cmd/godwit/internal/screen"
 	"github.com/godwitmq/godwit/cmd/godwit/internal/worker"
 	"github.com/godwitmq/godwit/driver"
@@ -38,17 +39,10 @@ func newRun() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run CHANNEL (--exec COMMAND | --worker COMMAND | --http URL)",
 		Short: "Handle messages with programs in any language",
-		Long: "Handle messages with programs in any language: with all that a consumer in Go does, but the handler.\n\n" +
-			"  --exec    a process for each message: the body is its standard input, GODWIT_* variables have the rest.\n" +
-			"            Status 0: done; 75: again later; 65: to the dead letters; others are failures\n" +
-			"  --worker  -j processes that live on, with a line of JSON each way for each message\n" +
-			"  --http    a POST for each message: 2xx done; 429, 503 again after Retry-After; other 4xx to the dead\n" +
-			"            letters; 5xx, and no answer, are failures\n\n" +
-			"A failure is tried again after a while, up to --max-attempts. docs/run.md has the details.",
-		Example: "  godwit run orders --exec './handle.sh' -j 4\n" +
-			"  godwit run orders --worker 'python3 worker.py' -j 8 --ordered\n" +
-			"  godwit run events.mail --filter-prefix MAIL. --http http://127.0.0.1:8080/mail",
-		Args: oneChannel,
+		Long: "Handle messages with programs in any language, as a consumer in Go does.\n" +
+			"A failure is tried again after a while, up to --max-attempts.",
+		Example: "  godwit run orders --worker 'python3 worker.py' -j 8 --ordered",
+		Args:    oneChannel,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.check(); err != nil {
 				return usage(cmd, err)
@@ -62,14 +56,20 @@ func newRun() *cobra.Command {
 	o.backend.addStore(cmd)
 	o.addHandler(cmd)
 	o.addConsumer(cmd)
+	manual.Rare(cmd, "filter-exclude", "break-after", "dead-letter-expired", "delay", "encryption-key", "lease",
+		"max-age", "max-per-tenant", "name", "no-dead-letters", "owner", "retry-at-most", "wait", "http-secret")
+	manual.More(cmd, "It has all the options of a consumer. A command without characters that mean something to a shell is "+
+		"split at its spaces; another one runs in sh.", "docs/run.md")
 	return cmd
 }
 
 func (o *runOptions) addHandler(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&o.exec, "exec", "", "run this `command` for each message")
-	f.StringVar(&o.worker, "worker", "", "run this `command` -j times, and give each process one message after another")
-	f.StringVar(&o.http, "http", "", "post each message to this `URL`")
+	f.StringVar(&o.exec, "exec", "", "run this `command` for each message; the body is its standard input, GODWIT_* variables have the rest; "+
+		"status 0: done; 75: again later; 65: to the dead letters; others are failures")
+	f.StringVar(&o.worker, "worker", "", "run this `command` -j times; each process gets one message after another, with a line of JSON each way")
+	f.StringVar(&o.http, "http", "", "post each message to this `URL`; 2xx: done; 429, 503: again after Retry-After; other 4xx: to the dead letters; "+
+		"5xx, and no answer, are failures")
 	f.StringVar(&o.secret, "http-secret", "", "sign the requests with the secret in this `file`")
 	f.IntVarP(&o.workers, "workers", "j", 1, "handle so `many` messages at once")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "log what happens to each message")
@@ -78,21 +78,21 @@ func (o *runOptions) addHandler(cmd *cobra.Command) {
 func (o *runOptions) addConsumer(cmd *cobra.Command) {
 	f, c := cmd.Flags(), &o.consumer
 	f.StringVar(&c.Name, "name", "", "the consumer's `name` in dead letters and logs; without it, the channel's")
-	f.BoolVar(&c.Ordered, "ordered", false, "handle messages of one order key one after another")
-	f.StringSliceVar(&c.Filter.Exact, "filter", nil, "of an exchange, only messages with these routing `keys`")
-	f.StringSliceVar(&c.Filter.Prefix, "filter-prefix", nil, "only those whose routing keys begin so")
+	f.BoolVar(&c.Ordered, "ordered", false, "keep the order of each order key")
+	f.StringSliceVar(&c.Filter.Exact, "filter", nil, "only messages with these routing `keys`; of an exchange")
+	f.StringSliceVar(&c.Filter.Prefix, "filter-prefix", nil, "only routing `keys` that begin so")
 	f.StringSliceVar(&c.Filter.Exclude, "filter-exclude", nil, "all but those with these routing `keys`")
 	f.StringVar(&o.provision, "provision", "auto",
-		"`auto` creates and changes what the channel needs, verify only checks it, never does nothing")
+		"`auto`, verify or never; auto creates and changes what the channel needs, verify only checks it, never does nothing")
 	f.DurationVar(&c.ProcessingTimeout, "timeout", 0, "how long a message may take (default 5m)")
-	f.IntVar(&c.MaxAttempts, "max-attempts", 0, "how many failures make a dead letter (default 3)")
+	f.IntVar(&c.MaxAttempts, "max-attempts", 0, "so `many` failures make a dead letter (default 3)")
 	f.DurationVar(&o.wait, "retry", 5*time.Second, "the pause after the first failure; it doubles each time")
 	f.DurationVar(&o.waitAtMost, "retry-at-most", 10*time.Minute, "the longest pause")
-	f.IntVar(&c.BreakAfter, "break-after", 0, "stop receiving for a while after so `many` failures in a row")
-	f.StringVar(&o.rate, "rate", "", "start at most so many messages in a time, such as `100` (a second) or 600/m")
+	f.IntVar(&c.BreakAfter, "break-after", 0, "pause after so `many` failures in a row")
+	f.StringVar(&o.rate, "rate", "", "start at most so many messages a time; such as `100` (a second) or 600/m")
 	f.IntVar(&c.MaxPerTenant, "max-per-tenant", 0, "handle at most so `many` messages of one order key at once")
-	f.DurationVar(&c.Lease, "lease", 0, "how long the service leaves a message to this process (default 30s, renewed)")
-	f.DurationVar(&c.WaitTime, "wait", 0, "how long a poll stays open (default 20s); a stop may take as long")
+	f.DurationVar(&c.Lease, "lease", 0, "how long the service leaves a message to this process; 30s by default, renewed")
+	f.DurationVar(&c.WaitTime, "wait", 0, "how long a poll stays open; 20s by default; a stop may take as long")
 	f.DurationVar(&c.ShutdownTimeout, "shutdown-timeout", 0, "how long a stop may take (default 30s)")
 	f.DurationVar(&c.Delay, "delay", 0, "how long every message waits before it can be received")
 	f.BoolVar(&c.NoDeadLetters, "no-dead-letters", false, "stop with the error instead of making a dead letter")

@@ -13,6 +13,7 @@ import (
 
 	"github.com/godwitmq/godwit"
 	"github.com/godwitmq/godwit/cmd/godwit/internal/compose"
+	"github.com/godwitmq/godwit/cmd/godwit/internal/manual"
 	"github.com/godwitmq/godwit/cmd/godwit/internal/screen"
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/ops"
@@ -39,13 +40,8 @@ func newSend() *cobra.Command {
 		Use:   "send CHANNEL [BODY]",
 		Short: "Send messages to a channel, and print their ids",
 		Long: "Send messages to a channel, and print their ids.\n\n" +
-			"The body is the argument, a file, or standard input. With --jsonl each line of a file is a message:\n" +
-			"  {\"body\": \"text, or any JSON\", \"order_key\": \"customer-7\", \"headers\": [{\"name\": \"a\", \"value\": \"b\"}]}\n" +
-			"also body_base64, routing_key, dedup_id, delay, type, version, content_type. With --template the body, the\n" +
-			"keys and the headers are templates: {{.N}} is the number of the message, {{.Time}} its time, also as\n" +
-			"{{printf \"%05d\" .N}}, {{.Time.Unix}} and {{.Time.Format \"15:04:05\"}}.",
-		Example: "  godwit send orders '{\"id\": 7}' --key customer-7\n" +
-			"  godwit send 'events.*' --routing-key MAIL.SENT --file event.json\n" +
+			"The body is the argument, a file, or standard input. With --jsonl each line of a file is a message.",
+		Example: "  godwit send 'events.*' --routing-key MAIL.SENT --file event.json\n" +
 			"  godwit send orders '{\"id\": {{.N}}}' --template --count 1000 --rate 50",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) < 1 || len(args) > 2 {
@@ -75,19 +71,26 @@ func newSend() *cobra.Command {
 	f.StringVarP(&o.file, "file", "f", "", "a `file` with the body; -: standard input")
 	f.StringVar(&o.lines, "jsonl", "", "a `file` with a message in each line; -: standard input")
 	f.StringVar(&m.OrderKey, "key", "", "the order `key`")
-	f.StringVar(&m.RoutingKey, "routing-key", "", "the routing `key`, by which consumers of an exchange select")
-	f.StringVar(&m.DedupID, "dedup-id", "", "the `id` by which an ordered channel recognizes duplicates")
+	f.StringVar(&m.RoutingKey, "routing-key", "", "the routing `key`; by which consumers of an exchange select")
+	f.StringVar(&m.DedupID, "dedup-id", "", "the `id` by which ordered channels know duplicates")
 	f.StringArrayVar(&o.headers, "header", nil, "a header, as `name=value`; may be repeated")
 	f.StringVar(&m.ContentType, "content-type", "", "the content `type`")
 	f.StringVar(&m.Type, "type", "", "the `type` of the message")
 	f.IntVar(&m.Version, "version", 0, "the version of its type")
-	f.DurationVar(&m.Delay, "delay", 0, "how long the message waits before it can be received")
+	f.DurationVar(&m.Delay, "delay", 0, "how long nobody can receive the message")
 	f.DurationVar(&m.Expires, "expires", 0, "how long the message is worth handling")
 	f.IntVarP(&o.count, "count", "n", 1, "send so `many` messages")
 	f.BoolVar(&o.templates, "template", false, "body, keys and headers are templates")
 	f.Float64Var(&o.rate, "rate", 0, "send at most so many messages a second; 0: no limit")
 	f.BoolVar(&o.create, "create", false, "create the channel if it does not exist")
 	f.BoolVar(&o.ordered, "ordered", false, "with --create, an ordered channel")
+	manual.Rare(cmd, "dedup-id", "content-type", "version")
+	manual.More(cmd, "With --jsonl, each line is an object:\n\n"+
+		"  {\"body\": \"text, or any JSON\", \"order_key\": \"customer-7\",\n"+
+		"   \"headers\": [{\"name\": \"a\", \"value\": \"b\"}]}\n\n"+
+		"also with body_base64, routing_key, dedup_id, delay, type, version and content_type. With --template the body, the "+
+		"keys and the headers are templates: {{.N}} is the number of the message, {{.Time}} its time, also as "+
+		"{{printf \"%05d\" .N}}, {{.Time.Unix}} and {{.Time.Format \"15:04:05\"}}.", "")
 	return cmd
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/godwitmq/godwit/cmd/godwit/internal/manual"
 	"github.com/godwitmq/godwit/cmd/godwit/internal/screen"
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/kafka"
@@ -32,15 +33,11 @@ func newSweep() *cobra.Command {
 		Use:   "sweep",
 		Short: "Find channels that nobody uses, and delete them",
 		Long: "Find channels that nobody uses, and delete them.\n\n" +
-			"A queue is unused if it is empty, and nothing was sent and nobody has polled for three days; on Kafka, if\n" +
-			"nothing was sent and no group reads it. What could not be found out is unknown, and is never deleted.\n" +
-			"Without --yes or --scheduled it only reports. Deletions need --owner, or on Kafka --kafka, and are described\n" +
-			"in a journal before, from which --undo makes the channels again.\n" +
-			"It takes a minute, because messages are counted twice.",
-		Example: "  godwit sweep\n  godwit sweep --owner shop --yes\n" +
-			"  godwit sweep --owner shop --scheduled --state sweep.json\n" +
-			"  godwit sweep --kafka --scheduled --state kafka://sweep\n  godwit sweep --undo FILE.journal",
-		Args: noArgs,
+			"A queue is unused if it is empty, and nothing was sent and nobody has polled for three days. Without --yes or " +
+			"--scheduled it only reports, in a minute. Deletions are described in a journal, from which --undo makes the " +
+			"channels again.",
+		Example: "  godwit sweep --owner shop --scheduled --state sweep.json\n  godwit sweep --undo FILE.journal",
+		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := o.check(cmd); err != nil {
 				return usage(cmd, err)
@@ -53,16 +50,19 @@ func newSweep() *cobra.Command {
 	o.backend.add(cmd)
 	o.output.Add(cmd)
 	f, s := cmd.Flags(), &o.sweep
-	f.StringVar(&s.Owner, "owner", "", "whose channels, by their tag owner; without it, GODWIT_OWNER")
+	f.StringVar(&s.Owner, "owner", "", "whose channels; by their tag owner; without it, GODWIT_OWNER")
 	f.BoolVar(&s.Scheduled, "scheduled", false, "announce what is unused, and delete what an earlier run has announced")
-	f.StringVar(&o.state, "state", "", "where to remember what was announced: a `file`, s3://bucket/key, or kafka://name")
+	f.StringVar(&o.state, "state", "", "a `file` that remembers what was announced; or s3://bucket/key, or kafka://name")
 	f.StringVar(&o.journal, "journal", "",
-		"where to describe what is deleted: a `file`, s3://bucket/key, or kafka://name; without it, a new file")
+		"a `file` that describes what is deleted; or s3://bucket/key, or kafka://name; without it, a new file")
 	f.BoolVar(&s.Untagged, "kafka", false,
-		"permit to delete topics of Kafka: they have no tags, so nothing says who has made or owns them")
-	f.StringVar(&o.undo, "undo", "", "make again what this `journal` describes: a file, s3://bucket/key, or kafka://name")
+		"permit to delete topics of Kafka; they have no tags, so nothing says who has made or owns them")
+	f.StringVar(&o.undo, "undo", "", "make again what this `journal` describes; a file, s3://bucket/key, or kafka://name")
 	o.notifiers.add(cmd)
 	addYes(cmd, &s.Yes)
+	manual.More(cmd, "On Kafka, a channel is unused if nothing was sent and no group reads it. What could not be found out is "+
+		"unknown, and is never deleted. Deletions need --owner, or on Kafka --kafka. Messages are counted twice, a minute "+
+		"apart.", "docs/operations.md")
 	return cmd
 }
 

@@ -245,6 +245,10 @@ func TestLongWork(t *testing.T) {
 			t.Errorf("%s: status %d", args, status)
 		}
 	}
+	out, _, status := call(t, "import", "copies", "--file", file, "-o", "jsonl")
+	if want := `{"channel":"copies","messages":40,"next_line":41,"done":false}` + "\n"; status != exitDone || out != want {
+		t.Errorf("status %d: %s, want %s", status, out, want)
+	}
 	for args, told := range map[string]bool{
 		"import copies --rate 30 --yes --file " + file: true, "import copies -q --rate 30 --yes --file " + file: false,
 	} {

@@ -223,7 +223,7 @@ func newTopologyImport() *cobra.Command {
 			"With --terraform, the channels come from a state of Terraform or OpenTofu, and nothing is called. Its queues and\n" +
 			"topics that Godwit has not made are declared as existing ones, which are used and never changed.",
 		Example: "  godwit topology import --namespace prod --name shop > godwit.yaml\n" +
-			"  terraform state pull | godwit topology import --terraform - --name shop > godwit.yaml",
+			"  terraform state pull |\n    godwit topology import --terraform - --name shop > godwit.yaml",
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if terraform != "" {

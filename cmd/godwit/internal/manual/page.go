@@ -42,11 +42,7 @@ func Page(c *cobra.Command) string {
 	fmt.Fprintf(&s, ".TH %s 1 \"\" \"Godwit\" \"Godwit\"\n.SH NAME\n%s \\- %s\n", quoted(strings.ToUpper(name)), text(name),
 		text(c.Short))
 	fmt.Fprintf(&s, ".SH SYNOPSIS\n.B %s\n.SH DESCRIPTION\n", text(c.UseLine()))
-	about := c.Long
-	if about == "" {
-		about = c.Short
-	}
-	for i, paragraph := range strings.Split(about, "\n\n") {
+	for i, paragraph := range strings.Split(about(c, true), "\n\n") {
 		if i > 0 {
 			s.WriteString(".PP\n")
 		}

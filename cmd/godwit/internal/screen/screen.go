@@ -30,7 +30,7 @@ const (
 func (o *Output) Add(cmd *cobra.Command) {
 	*o = AsTable
 	cmd.Flags().StringVarP((*string)(o), "output", "o", string(AsTable),
-		"the `form` of the result: table, json (one list) or jsonl (a line for each)")
+		"the `form` of the result: table, json or jsonl; json is one list, jsonl a line for each")
 }
 
 // Check refuses forms that there are not.

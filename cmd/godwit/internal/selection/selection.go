@@ -30,14 +30,14 @@ type Words struct {
 
 // Add adds a flag for each field.
 func (s *Words) Add(f *pflag.FlagSet) {
-	f.StringSliceVar(&s.Kinds, "kind", nil, "only dead letters of these `kinds`, such as exhausted,timeout")
-	f.StringVar(&s.Group, "group", "", "only dead letters of the group with this `id`, which peek --groups shows")
+	f.StringSliceVar(&s.Kinds, "kind", nil, "only dead letters of these `kinds`; such as exhausted,timeout")
+	f.StringVar(&s.Group, "group", "", "only dead letters of a group; its `id` is that of peek --groups")
 	f.StringVar(&s.Error, "error", "", "only dead letters whose error contains this `text`")
-	f.StringArrayVar(&s.Headers, "header", nil, "only messages with this header, as `name=value`; may be repeated")
-	f.Var((*Span)(&s.Older), "older", "only messages that were sent at least so long ago, as 90m or 2d")
-	f.Var((*Span)(&s.Newer), "newer", "only messages that were sent at most so long ago, as 90m or 2d")
-	f.IntVar(&s.Attempts, "attempts", 0, "only messages that handlers have started at least so often")
-	f.StringVar(&s.Body, "body", "", "only messages with a JSON body for which this jq `expression` is true")
+	f.StringArrayVar(&s.Headers, "header", nil, "only messages with this header, `name=value`; may be repeated")
+	f.Var((*Span)(&s.Older), "older", "only messages sent at least so long ago; as 90m or 2d")
+	f.Var((*Span)(&s.Newer), "newer", "only messages sent at most so long ago; as 90m or 2d")
+	f.IntVar(&s.Attempts, "attempts", 0, "only messages that were started at least so `often`")
+	f.StringVar(&s.Body, "body", "", "only JSON bodies for which this jq `filter` is true")
 }
 
 // Span is a flag with a duration, which may be in days.
