@@ -45,6 +45,12 @@ type Operations struct {
 	// service is in the result; the error of Access is about the call itself.
 	Access func(ctx context.Context) (Access, error)
 
+	// RequireReplicas plans, and unless dry is set, sets that a message of a channel is acknowledged only when two
+	// replicas have it, for those of its resources that have at least three. It leaves alone what the backend was told
+	// to use. Beside an error, what was changed is returned. nil: the service replicates every message before it
+	// acknowledges it, as SQS.
+	RequireReplicas func(ctx context.Context, c Channel, dry bool) ([]Difference, error)
+
 	// Activity reports on several channels in one call, in their order, because services answer for many at once. It
 	// covers the time from since until now. An error is about the whole call; what cannot be found out about a single
 	// channel is unknown there. A channel that does not exist may be answered with zeros, so take the channels from

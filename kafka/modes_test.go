@@ -70,7 +70,7 @@ func harness(mode string, o kafka.Options, open func(t testing.TB, o kafka.Optio
 			Transforms: o.GroupProtocol != kafka.GroupShare, Large: true, KeepsBodies: true, Forwards: true,
 			Peeks:   true,
 			Follows: true,
-			Orphans: true, Members: true, Access: true,
+			Orphans: true, Members: true, Access: true, Replicates: true,
 		},
 		Open: func(t testing.TB) driver.Backend {
 			o := o

@@ -27,6 +27,9 @@ func (b *Backend) Operations() driver.Operations {
 		Specs: func(ctx context.Context, cs []driver.Channel) ([]driver.ChannelSpec, error) {
 			return operate.Specs(ctx, b.operator, cs)
 		},
+		RequireReplicas: func(ctx context.Context, ch driver.Channel, dry bool) ([]driver.Difference, error) {
+			return operate.RequireReplicas(ctx, b.operator, ch, dry)
+		},
 		Purge: b.Purge, Remove: b.Remove, Snapshot: b.Snapshot, Restore: b.Restore,
 		Rewind: b.Rewind, Orphans: b.Orphans,
 	}

@@ -3,11 +3,13 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/godwitmq/godwit"
+	"github.com/godwitmq/godwit/kafka"
 	"github.com/godwitmq/godwit/localaws"
 	"github.com/godwitmq/godwit/localaws/wire"
 )
@@ -56,7 +58,38 @@ func TestDoctorOnKafka(t *testing.T) {
 	if status != exitWrong {
 		t.Fatalf("status %d: %s%s", status, out, errOut)
 	}
-	wants(t, out, "WARNING orders: topic orders has one replica")
+	wants(t, out, "WARNING orders: topic orders has one replica", "  mend:  kafka-reassign-partitions.sh")
+}
+
+// With three replicas, --fix requires that two of them have a message, of the brokers' default as well.
+func TestDoctorFixesKafka(t *testing.T) {
+	onCluster(t, 3)
+	b, err := kafka.Open(t.Context(), &kafka.Options{Replication: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = godwit.NewConsumer(t.Context(), b, "orders", nil)
+	if err := errors.Join(err, b.Close(context.Background())); err != nil {
+		t.Fatal(err)
+	}
+	out, errOut, status := call(t, "doctor")
+	if status != exitWrong {
+		t.Fatalf("status %d: %s%s", status, out, errOut)
+	}
+	wants(t, out, "WARNING orders: topic orders has 3 replicas, and min.insync.replicas 1",
+		"  mend (--fix does it):  kafka-configs.sh", "WARNING orders@dlq: topic ")
+	for range 2 {
+		out, errOut, _ = call(t, "doctor", "--fix")
+		wants(t, out, "orders", "min.insync.replicas", "1", "2", "orders@dlq")
+		wants(t, errOut, "risk: ", "2 changes would mend 2 findings")
+	}
+	if _, errOut, status = call(t, "doctor", "--fix", "--yes"); status != exitDone {
+		t.Errorf("status %d: %s", status, errOut)
+	}
+	wants(t, errOut, "done: 2 changes mend 2 findings; 0 are left")
+	if out, errOut, status = call(t, "doctor"); status != exitDone || out != "" {
+		t.Errorf("after --fix: status %d: %s%s", status, out, errOut)
+	}
 }
 
 // What is wrong is mended by --fix, and after that nothing is: dead letters that go too soon, and a missing bucket. A

@@ -40,9 +40,14 @@ func onServer(t *testing.T) *localaws.Server {
 }
 
 // onBrokers points the environment at a new broker of Kafka.
-func onBrokers(t *testing.T) {
+func onBrokers(t *testing.T) { onCluster(t, 1) }
+
+// onCluster points the environment at so many brokers of Kafka.
+func onCluster(t *testing.T, brokers int) {
 	t.Helper()
-	server, err := kafkalocal.NewServer(&kafkalocal.ServerOptions{Addr: "127.0.0.1:0"})
+	server, err := kafkalocal.NewServer(&kafkalocal.ServerOptions{
+		Addr: "127.0.0.1:0", Cluster: []kfake.Opt{kfake.NumBrokers(brokers)},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -54,6 +54,7 @@ type Abilities struct {
 	Meters      bool // has Operations.Activity
 	Access      bool // has Operations.Access
 	Members     bool // has Operations.Members
+	Replicates  bool // has Operations.RequireReplicas
 	Remembers   bool // has Operations.Past
 	Transforms  bool // is a driver.Transformer
 	LongPolls   bool // a Receive returns as soon as a message is sent

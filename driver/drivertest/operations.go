@@ -1,5 +1,7 @@
 package drivertest
 
+import "github.com/godwitmq/godwit/driver"
+
 func operationsCases() []testCase {
 	return []testCase{{
 		name:  "operations/complete",
@@ -10,6 +12,11 @@ func operationsCases() []testCase {
 		shows: "the credentials of a backend that works are accepted, and the calls that were tried are named",
 		needs: need("Operations.Access", func(h *Harness) bool { return h.Can.Access }),
 		run:   operationsAccess,
+	}, {
+		name:  "operations/replicas",
+		shows: "a plan to require replicas changes nothing, and after it was carried out, nothing is left of it",
+		needs: need("Operations.RequireReplicas", func(h *Harness) bool { return h.Can.Replicates }),
+		run:   operationsReplicas,
 	}}
 }
 
@@ -25,6 +32,7 @@ func operationsComplete(k *kit) {
 		{"Activity", can.Meters, do.Activity != nil, "", true},
 		{"Access", can.Access, do.Access != nil, "", true},
 		{"Members", can.Members, do.Members != nil, "", true},
+		{"RequireReplicas", can.Replicates, do.RequireReplicas != nil, "", true},
 		{"Past", can.Remembers, do.Past != nil, "Activity", do.Activity != nil},
 		{"Stored", false, do.Stored != nil, "Activity", do.Activity != nil},
 		{"Peek", can.Peeks, do.Peek != nil, "", true},
@@ -67,5 +75,33 @@ func operationsAccess(k *kit) {
 	}
 	if a.Ahead.Known() && a.Ahead.Value.Abs() > countsWithin {
 		k.Errorf("the clock is ahead by %v of a service on this machine", a.Ahead.Value)
+	}
+}
+
+func operationsReplicas(k *kit) {
+	ch := driver.Channel{Queue: "replicated"}
+	k.ensure(k.spec(ch))
+	require := func(dry bool) []driver.Difference {
+		all, err := k.do.RequireReplicas(k.ctx, ch, dry)
+		if err != nil {
+			k.Fatalf("require replicas of %s: %v", ch, err)
+		}
+		for _, d := range all {
+			if d.Kind != driver.DiffersValue || d.Name == "" || d.From == d.To {
+				k.Errorf("%+v: want a change of a resource", d)
+			}
+		}
+		return all
+	}
+	planned := len(require(true))
+	if n := len(require(false)); n != planned {
+		k.Errorf("%d changes were made, and %d were planned", n, planned)
+	}
+	if left := require(true); len(left) > 0 {
+		k.Errorf("after the changes, %+v are left", left)
+	}
+	_, err := k.do.RequireReplicas(k.ctx, driver.Channel{Queue: "none"}, true)
+	if driver.ClassOf(err) != driver.NotFound {
+		k.Errorf("replicas of a channel that does not exist: %v, want an error of class NotFound", err)
 	}
 }

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -115,7 +116,7 @@ func lease(p *patient) {
 			"a renewal that is late once loses the lease, and the message is handled twice",
 			"leave out ConsumerOptions.Lease, or set a VisibilityTimeout of 30 or more: leases are renewed while handlers run")
 	case p.kept() > 0 && d >= p.kept():
-		p.found(Problem, fmt.Sprintf("the lease of a message is %v, and messages are kept for %v", d, days(p.kept())),
+		p.fixable(usual, Problem, fmt.Sprintf("the lease of a message is %v, and messages are kept for %v", d, days(p.kept())),
 			"a message that a process has lost is deleted before it comes back", "set a shorter VisibilityTimeout")
 	case d > longLease:
 		p.fixable(usual, Note, fmt.Sprintf("the lease of a message is %v", d),
@@ -125,7 +126,13 @@ func lease(p *patient) {
 }
 
 func encryption(p *patient) {
+	topic := p.Channel.Channel.Role() == driver.RoleExchange && strings.Contains(p.Address, ":sns:")
 	switch {
+	case topic && p.Setting("KmsMasterKeyId") == "":
+		p.found(Note, "SNS does not encrypt the messages of its topic where they are stored",
+			"whoever reads SNS's disks reads messages that are not delivered yet",
+			"aws sns set-topic-attributes --topic-arn "+p.Address+" --attribute-name KmsMasterKeyId --attribute-value "+
+				"alias/aws/sns (a key of your own if other services or accounts publish to it)")
 	case !p.onSQS(), p.Setting("KmsMasterKeyId") != "", p.Setting("SqsManagedSseEnabled") == "true":
 	default:
 		p.fixable(func(*driver.ChannelSpec) {}, Warning, "messages are not encrypted where they are stored",
@@ -174,14 +181,21 @@ func replicas(p *patient) {
 	for _, s := range p.Settings {
 		topic, ok := strings.CutSuffix(s.Name, " replicas")
 		n, err := strconv.Atoi(s.Value)
+		inSync := cmp.Or(p.Setting(topic+" min.insync.replicas"), p.Setting(topic+" default min.insync.replicas"))
 		switch {
 		case !ok || err != nil:
 		case n < 2:
 			p.found(Warning, "topic "+topic+" has one replica", "the loss of a broker loses its messages",
-				"give the topic three replicas, and min.insync.replicas 2 (kafka.Options.Replication for new ones)")
-		case n > 2 && p.Setting(topic+" min.insync.replicas") == "1":
+				"kafka-reassign-partitions.sh --bootstrap-server BROKER --execute --reassignment-json-file FILE, with "+
+					`{"version":1,"partitions":[{"topic":"`+topic+`","partition":0,"replicas":[1,2,3]}]} and an entry `+
+					"for each partition in it; then --fix sets min.insync.replicas. New topics have as many replicas as "+
+					"kafka.Options.Replication says")
+		case n > 2 && inSync == "1":
 			p.found(Warning, fmt.Sprintf("topic %s has %d replicas, and min.insync.replicas 1", topic, n),
-				"a message that is acknowledged may be on one broker only", "set min.insync.replicas to 2")
+				"a message that is acknowledged may be on one broker only",
+				"kafka-configs.sh --bootstrap-server BROKER --alter --entity-type topics --entity-name "+topic+
+					" --add-config min.insync.replicas=2")
+			p.fixedByReplicas()
 		}
 	}
 }

@@ -27,6 +27,8 @@ type ward struct {
 	specs     []driver.ChannelSpec // that were provisioned
 	plan      []driver.Difference
 	others    []string // groups
+	single    []driver.Difference
+	required  int // how often replicas were required
 }
 
 func (w *ward) Operations() driver.Operations {
@@ -43,6 +45,14 @@ func (w *ward) Operations() driver.Operations {
 		Purge: func(context.Context, driver.Channel, bool) (driver.Purged, error) {
 			return driver.Purged{Others: w.others}, nil
 		},
+	}
+	if w.single != nil {
+		do.RequireReplicas = func(_ context.Context, _ driver.Channel, dry bool) ([]driver.Difference, error) {
+			if !dry {
+				w.required++
+			}
+			return w.single, nil
+		}
 	}
 	if w.access != nil {
 		do.Access = func(context.Context) (driver.Access, error) { return *w.access, nil }
@@ -65,7 +75,7 @@ func (w *ward) snapshot(_ context.Context, c driver.Channel) (s driver.Snapshot,
 		switch rest, sub := strings.CutPrefix(name, "subscription "); {
 		case sub:
 			data["subscription"] = map[string]string{rest: value}
-		case name == "replicas", name == "min.insync.replicas":
+		case name == "replicas", strings.HasSuffix(name, "min.insync.replicas"):
 			topic[name] = value
 			data["topics"] = []any{topic}
 		default:
@@ -138,6 +148,11 @@ func TestExamine(t *testing.T) {
 	w.admit(queue("topic"), "replicas=1")
 	w.admit(queue("loose"), "replicas=3", "min.insync.replicas=1")
 	w.admit(queue("tight"), "replicas=3", "min.insync.replicas=2")
+	w.admit(queue("usual"), "replicas=3", "default min.insync.replicas=1")
+	w.admit(driver.Channel{Exchange: "plain"})
+	w.channels[len(w.channels)-1].Address = "arn:aws:sns:r:a:plain"
+	w.admit(driver.Channel{Exchange: "secret"}, "KmsMasterKeyId=alias/aws/sns")
+	w.channels[len(w.channels)-1].Address = "arn:aws:sns:r:a:secret"
 	w.channels[0].Paused = true
 
 	r, got := w.examine(t, "")
@@ -152,13 +167,15 @@ func TestExamine(t *testing.T) {
 		"warning open: messages are not encrypted where they are stored",
 		"warning topic: topic topic has one replica",
 		"warning loose: topic loose has 3 replicas, and min.insync.replicas 1",
+		"warning usual: topic usual has 3 replicas, and min.insync.replicas 1",
 		"note healthy: it is paused",
 		"note events.*: it is subscribed by arn:aws:sqs:r:a:gone, which is no channel of this namespace",
+		"note plain.*: SNS does not encrypt the messages of its topic where they are stored",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if r.Channels != 10 || len(r.Unknown) > 0 {
+	if r.Channels != 13 || len(r.Unknown) > 0 {
 		t.Errorf("%d channels, unknown %v", r.Channels, r.Unknown)
 	}
 	if r, got = w.examine(t, "short"); r.Channels != 1 || len(got) != 2 {
@@ -282,5 +299,36 @@ func TestFix(t *testing.T) {
 	cancel()
 	if changes, err := r.Fix(ended, false); !errors.Is(err, context.Canceled) || len(changes) > 0 || len(w.specs) != 1 {
 		t.Errorf("%v, %v", changes, err)
+	}
+}
+
+// Replicas are required where the backend can, once for each channel; what Godwit was told to use is left alone, and so
+// are topics with one replica.
+func TestFixReplicas(t *testing.T) {
+	w := &ward{single: []driver.Difference{
+		{
+			Kind: driver.DiffersValue, Resource: "topic", Name: "loose", Attribute: "min.insync.replicas", From: "1",
+			To: "2",
+		},
+	}}
+	for _, name := range []string{"loose", "mapped", "alone"} {
+		w.admit(driver.Channel{Queue: name}, "replicas=3", "min.insync.replicas=1")
+	}
+	w.channels[1].Mapped = true
+	w.settings["alone"]["replicas"] = "1"
+	r, _ := w.examine(t, "")
+	for _, f := range r.Findings {
+		if f.Fixable != (f.Channel == "loose") {
+			t.Errorf("%+v", f)
+		}
+	}
+	want := []doctor.Change{{
+		Channel: "loose", Resource: "topic", Name: "loose", Attribute: "min.insync.replicas", From: "1", To: "2",
+	}}
+	for times, dry := range []bool{true, false} {
+		changes, err := r.Fix(t.Context(), dry)
+		if diff := cmp.Diff(want, changes); diff != "" || err != nil || w.required != times {
+			t.Errorf("dry %v: %v, required %d times (-want +got):\n%s", dry, err, w.required, diff)
+		}
 	}
 }

@@ -60,17 +60,36 @@ func (r *Report) Fix(ctx context.Context, dry bool) (changes []Change, err error
 			changes = append(changes, Change{Resource: "bucket", Attribute: "lifecycle", To: "as the store needs it"})
 		}
 	}
+	mend := func(c driver.Channel, made []Change, err error) {
+		if changes = append(changes, made...); err != nil {
+			errs = append(errs, fmt.Errorf("doctor: mend %s: %w", c, err))
+		}
+	}
 	for _, one := range r.remedies {
 		if ctx.Err() != nil {
 			break
 		}
 		made, err := one.apply(ctx, r, dry)
-		changes = append(changes, made...)
-		if err != nil {
-			errs = append(errs, fmt.Errorf("doctor: mend %s: %w", one.queue, err))
+		mend(one.queue, made, err)
+	}
+	for _, c := range r.single {
+		if ctx.Err() != nil {
+			break
 		}
+		differ, err := r.do.RequireReplicas(ctx, c, dry)
+		mend(c, changesOf(c, differ), err)
 	}
 	return changes, errors.Join(append(errs, ctx.Err())...)
+}
+
+// changesOf are the differences that are changed.
+func changesOf(c driver.Channel, differ []driver.Difference) (changes []Change) {
+	for _, d := range differ {
+		if d.Kind == driver.DiffersMissing || d.Kind == driver.DiffersValue {
+			changes = append(changes, Change{c.String(), d.Resource, d.Name, d.Attribute, d.From, d.To, d.Risk})
+		}
+	}
+	return changes
 }
 
 func (m *remedy) apply(ctx context.Context, r *Report, dry bool) (changes []Change, err error) {
@@ -85,13 +104,7 @@ func (m *remedy) apply(ctx context.Context, r *Report, dry bool) (changes []Chan
 	if err != nil {
 		return nil, err
 	}
-	for _, d := range differ {
-		if d.Kind == driver.DiffersMissing || d.Kind == driver.DiffersValue {
-			changes = append(changes, Change{
-				m.queue.String(), d.Resource, d.Name, d.Attribute, d.From, d.To, d.Risk,
-			})
-		}
-	}
+	changes = changesOf(m.queue, differ)
 	if dry || len(changes) == 0 {
 		return changes, nil
 	}

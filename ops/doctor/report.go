@@ -55,7 +55,8 @@ type Report struct {
 	backend  driver.Backend
 	do       driver.Operations
 	remedies []*remedy
-	store    driver.Store // of a bucket that is not as it should be; nil: there is none
+	single   []driver.Channel // whose messages are acknowledged by one broker, although there are replicas
+	store    driver.Store     // of a bucket that is not as it should be; nil: there is none
 }
 
 // Examine looks at channels.
@@ -130,5 +131,16 @@ func (p *patient) fixable(change func(*driver.ChannelSpec), l Level, what, means
 	if p.mendable() {
 		p.remedy(change)
 		p.report.Findings[len(p.report.Findings)-1].Fixable = true
+	}
+}
+
+// fixedByReplicas says that Report.Fix mends the last finding, where the backend can require replicas.
+func (p *patient) fixedByReplicas() {
+	if p.report.do.RequireReplicas == nil || p.Mapped {
+		return
+	}
+	p.report.Findings[len(p.report.Findings)-1].Fixable = true
+	if !slices.Contains(p.report.single, p.Channel.Channel) {
+		p.report.single = append(p.report.single, p.Channel.Channel)
 	}
 }

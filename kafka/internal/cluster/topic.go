@@ -170,17 +170,16 @@ func ConfigOf(configs []kadm.Config, key string) string {
 	return ""
 }
 
-// Configured is the configuration that was set for a topic itself.
-func (c *Cluster) Configured(ctx context.Context, name string) (map[string]string, error) {
-	configs, err := c.Configs(ctx, name)
-	if err != nil {
-		return nil, fmt.Errorf("read the configuration of topic %s: %w", name, failure.Classify(err))
+// Configured is the configuration of a topic: what was set for the topic itself, and all of it with the defaults.
+func (c *Cluster) Configured(ctx context.Context, name string) (set map[string]string, all []kadm.Config, err error) {
+	if all, err = c.Configs(ctx, name); err != nil {
+		return nil, nil, fmt.Errorf("read the configuration of topic %s: %w", name, failure.Classify(err))
 	}
-	config := map[string]string{}
-	for _, c := range configs {
+	set = map[string]string{}
+	for _, c := range all {
 		if c.Source == kmsg.ConfigSourceDynamicTopicConfig && c.Value != nil {
-			config[c.Key] = *c.Value
+			set[c.Key] = *c.Value
 		}
 	}
-	return config, nil
+	return set, all, nil
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/kafka/internal/cluster"
 	"github.com/godwitmq/godwit/kafka/internal/failure"
 	"github.com/godwitmq/godwit/kafka/internal/provision"
 )
@@ -26,6 +27,8 @@ type topicRecord struct {
 	Partitions int               `json:"partitions"`
 	Replicas   int               `json:"replicas"`
 	Config     map[string]string `json:"config"` // that was set for the topic itself
+	// InSync is the brokers' min.insync.replicas if the topic has none of its own, for readers of a snapshot.
+	InSync string `json:"default min.insync.replicas,omitempty"`
 }
 
 // Snapshot is driver.Operations.Snapshot, as kafka.Backend describes it.
@@ -35,16 +38,14 @@ func Snapshot(ctx context.Context, n *Namespace, ch driver.Channel) (s driver.Sn
 		return s, err
 	}
 	s.Address = own.Name
-	var names []string
 	if ch.Queue == "" {
 		if s.Subscribers, err = n.readers(ctx, own.Name); err != nil {
 			return s, err
 		}
-	} else if names, err = n.tiersOf(ctx, ch); err != nil {
-		return s, err
 	}
-	if alone(ch) && !n.Channels.Mapping.Maps(ch) { // what Remove deletes
-		names = append(names, own.Name)
+	names, err := n.ownTopics(ctx, ch)
+	if err != nil {
+		return s, err
 	}
 	data := snapshot{Version: snapshotVersion, Channel: ch.String(), Topics: []topicRecord{}}
 	for _, name := range names {
@@ -52,14 +53,31 @@ func Snapshot(ctx context.Context, n *Namespace, ch driver.Channel) (s driver.Sn
 		if err != nil {
 			return s, err
 		}
-		config, err := n.Cluster.Configured(ctx, name)
+		set, configs, err := n.Cluster.Configured(ctx, name)
 		if err != nil {
 			return s, err
 		}
-		data.Topics = append(data.Topics, topicRecord{name, t.Partitions, t.Replicas, config})
+		one := topicRecord{name, t.Partitions, t.Replicas, set, ""}
+		if set[inSync] == "" {
+			one.InSync = cluster.ConfigOf(configs, inSync)
+		}
+		data.Topics = append(data.Topics, one)
 	}
 	s.Data, err = json.Marshal(data)
 	return s, err
+}
+
+// ownTopics are the topics of a channel that Remove deletes: its tiers, and its own topic unless that is an exchange's.
+func (n *Namespace) ownTopics(ctx context.Context, ch driver.Channel) (names []string, err error) {
+	if ch.Queue != "" {
+		if names, err = n.tiersOf(ctx, ch); err != nil {
+			return nil, err
+		}
+	}
+	if alone(ch) && !n.Channels.Mapping.Maps(ch) {
+		names = append(names, n.Channels.TopicOf(ch))
+	}
+	return names, nil
 }
 
 // Restore is driver.Operations.Restore, as kafka.Backend describes it.

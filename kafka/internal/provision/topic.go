@@ -194,7 +194,7 @@ func (p *Provisioner) See(ctx context.Context, t cluster.Topic) error {
 	former := formerTopic{partitions: t.Partitions, replicas: t.Replicas}
 	if p.recreates {
 		var err error
-		if former.config, err = p.cluster.Configured(ctx, t.Name); err != nil {
+		if former.config, _, err = p.cluster.Configured(ctx, t.Name); err != nil {
 			return err
 		}
 	}
