@@ -99,6 +99,9 @@ func (j *Journal) read(from, to string) error {
 		if err := json.Unmarshal(text, &l); err != nil {
 			return fmt.Errorf("%w: line %d cannot be read: %w", errNoJournal, n, err)
 		}
+		if n == 1 && l.From == "" && l.To == "" {
+			return fmt.Errorf("%w: it does not begin as one", errNoJournal)
+		}
 		if n == 1 && (l.From != from || l.To != to) {
 			return fmt.Errorf("it is the journal of a requeue from %q to %q, and this one is from %q to %q: finish that "+
 				"one, or name another file", l.From, l.To, from, to)

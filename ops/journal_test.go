@@ -101,6 +101,9 @@ func TestOnlyJournalsAreChanged(t *testing.T) {
 		if (err == nil) != fine {
 			t.Errorf("%.40q: %v", text, err)
 		}
+		if text == "{}\n" && !strings.Contains(err.Error(), "it is not the journal of a requeue") {
+			t.Errorf("%s: %v", text, err)
+		}
 		if err == nil {
 			if err := j.Close(); err != nil {
 				t.Error(err)
