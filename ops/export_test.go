@@ -127,7 +127,8 @@ func TestImportOfABadFile(t *testing.T) {
 			return ops.Import(m.Context(), m.Backend, "orders", strings.NewReader(text), o)
 		}
 		dry, err := imports(broken, &ops.ImportOptions{Dry: true})
-		if err == nil || !strings.Contains(err.Error(), "line 14") || dry.Sent != 13 {
+		if err == nil || !strings.Contains(err.Error(), "line 14") || dry.Sent != 13 ||
+			!strings.HasSuffix(err.Error(), "; nothing was sent") {
 			t.Errorf("%+v, %v", dry, err)
 		}
 		r, err := imports(broken, nil)

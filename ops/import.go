@@ -66,7 +66,11 @@ func Import(ctx context.Context, b driver.Backend, channel string, from io.Reade
 	im.ordered, im.rate.PerSecond = found.Channel.Ordered, im.o.PerSecond
 	err = im.run(ctx, from)
 	if err != nil {
-		err = fmt.Errorf("ops: import to %s: %w; the lines before line %d were sent", channel, err, im.result.Next)
+		before := fmt.Sprintf("the lines before line %d were sent", im.result.Next)
+		if im.o.Dry {
+			before = "nothing was sent"
+		}
+		err = fmt.Errorf("ops: import to %s: %w; %s", channel, err, before)
 	}
 	return im.result, errors.Join(err, s.Close(context.WithoutCancel(ctx)))
 }
