@@ -124,6 +124,8 @@ type Selection struct {
 	// Keys selects messages by their order keys, which on a channel without order name tenants. Set it to treat those
 	// of one tenant. Empty: all.
 	Keys []string
+	// Types selects messages by their types. Set it to treat what one release of a handler could not. Empty: all.
+	Types []string
 	// OlderThan selects messages that were sent at least so long ago. Set it to leave fresh ones to their consumer.
 	OlderThan time.Duration
 	// NewerThan selects messages that were sent at most so long ago. Set it to the time since a faulty release, say.
@@ -145,6 +147,7 @@ type Selection struct {
 // IsZero reports whether every message is selected.
 func (s *Selection) IsZero() bool {
 	return len(s.Kinds) == 0 && s.Group == "" && s.Error == "" && len(s.Headers) == 0 && len(s.Keys) == 0 &&
+		len(s.Types) == 0 &&
 		s.OlderThan == 0 && s.NewerThan == 0 && s.DiedFrom.IsZero() && s.DiedTo.IsZero() && len(s.IDs) == 0 &&
 		s.MinAttempts == 0 && s.Body == nil
 }
@@ -179,6 +182,7 @@ func (s *Selection) Selects(ctx context.Context, e *Entry, now time.Time) (bool,
 		s.Error != "" && !strings.Contains(e.Reason(), s.Error),
 		s.OlderThan > 0 && age < s.OlderThan,
 		s.NewerThan > 0 && age > s.NewerThan,
+		len(s.Types) > 0 && !slices.Contains(s.Types, e.Type),
 		len(s.Keys) > 0 && !slices.Contains(s.Keys, cmp.Or(e.OrderKey, e.Tenant)),
 		int(e.Attempts()) < s.MinAttempts:
 		return false, nil

@@ -116,11 +116,11 @@ func TestDiscardBounds(t *testing.T) {
 	})
 }
 
-// Messages are selected by their ids, and by the time of their death.
+// Messages are selected by their ids, by their types, and by the time of their death.
 func TestSelectByIDAndDeath(t *testing.T) {
 	now := time.Now()
 	e := &ops.Entry{Delivery: driver.Delivery{
-		ID: "a", SentAt: now, Origin: &driver.Origin{Death: driver.Death{Last: now.Add(-time.Hour)}},
+		ID: "a", Type: "refund", SentAt: now, Origin: &driver.Origin{Death: driver.Death{Last: now.Add(-time.Hour)}},
 	}}
 	for _, c := range []struct {
 		sel  ops.Selection
@@ -128,6 +128,8 @@ func TestSelectByIDAndDeath(t *testing.T) {
 	}{
 		{ops.Selection{IDs: []string{"b", "a"}}, true},
 		{ops.Selection{IDs: []string{"b"}}, false},
+		{ops.Selection{Types: []string{"sale", "refund"}}, true},
+		{ops.Selection{Types: []string{"sale"}}, false},
 		{ops.Selection{DiedFrom: now.Add(-time.Hour)}, true},
 		{ops.Selection{DiedFrom: now.Add(-time.Minute)}, false},
 		{ops.Selection{DiedTo: now.Add(-time.Hour)}, false},

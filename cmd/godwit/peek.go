@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/godwitmq/godwit/cmd/godwit/internal/manual"
 	"github.com/godwitmq/godwit/cmd/godwit/internal/screen"
 	"github.com/godwitmq/godwit/cmd/godwit/internal/selection"
 	"github.com/godwitmq/godwit/driver"
@@ -26,6 +28,8 @@ import (
 type peekOptions struct {
 	backend backendFlags
 	output  screen.Output
+	sel     selection.Words
+	choose  ops.Selection
 	since   string
 	groups  string
 	all     bool // --most is not given
@@ -39,11 +43,9 @@ func newPeek() *cobra.Command {
 		Short: "Show messages of a channel, and leave them where they are",
 		Long: "Show messages of a channel, and leave them where they are.\n\n" +
 			"Kafka and the local server show messages without receiving them. SQS can only receive: with --receive, the\n" +
-			"command polls for at most a second and releases everything at once. This counts as a receive of each\n" +
-			"message, and hides it from consumers for that time.",
-		Example: "  godwit peek orders@dlq\n  godwit peek orders@dlq --groups\n" +
-			"  godwit peek orders --last -n 3\n  godwit peek orders --since 2h -o jsonl",
-		Args: oneChannel,
+			"command polls for at most a second and releases everything at once.",
+		Example: "  godwit peek orders@dlq --groups\n  godwit peek orders --since 2h --key customer-7 -o jsonl",
+		Args:    oneChannel,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.all = !cmd.Flags().Changed("most")
 			err := o.output.Check()
@@ -61,6 +63,7 @@ func newPeek() *cobra.Command {
 	o.backend.add(cmd)
 	o.backend.addStore(cmd)
 	o.output.Add(cmd)
+	o.sel.Add(cmd.Flags())
 	f, p := cmd.Flags(), &o.peek
 	f.IntVarP(&p.Most, "most", "n", ops.DefaultPeek, "show at most so many messages")
 	f.BoolVar(&p.From.Last, "last", false, "the last messages instead of the first")
@@ -71,6 +74,9 @@ func newPeek() *cobra.Command {
 		"instead of showing them")
 	f.Lookup("groups").NoOptDefVal = byShape
 	f.BoolVar(&p.Receive, "receive", false, "on SQS, receive the messages and release them")
+	manual.Rare(cmd, "attempts", "older", "newer", "id", "finished")
+	manual.More(cmd, "With --receive, it counts as a receive of each message, and hides it from consumers for that time. "+
+		"Conditions select among the first 10,000 messages.", "docs/operations.md")
 	return cmd
 }
 
@@ -97,10 +103,10 @@ func (o *peekOptions) read(now time.Time) error {
 	default:
 		return fmt.Errorf("--groups is %q: use --groups=%s or --groups=%s", o.groups, byShape, byText)
 	}
-	if o.since == "" {
-		return nil
-	}
 	var err error
+	if o.choose, err = o.sel.Selection(); err != nil || o.since == "" {
+		return err
+	}
 	o.peek.From.Time, err = parseSince(o.since, now)
 	return err
 }
@@ -122,7 +128,7 @@ func parseSince(text string, now time.Time) (time.Time, error) {
 }
 
 func (o *peekOptions) run(ctx context.Context, b driver.Backend, channel string, out, errOut io.Writer) error {
-	entries, err := ops.Peek(ctx, b, channel, &o.peek)
+	entries, err := o.look(ctx, b, channel, errOut)
 	switch {
 	case errors.Is(err, ops.ErrMustReceive):
 		return fmt.Errorf("%s: %w", channel, errors.New("SQS can only receive, which counts as a receive of each message "+
@@ -157,6 +163,38 @@ func (o *peekOptions) run(ctx context.Context, b driver.Backend, channel string,
 		}
 	}
 	return err
+}
+
+// look returns the messages that are selected, among those that can be seen.
+func (o *peekOptions) look(ctx context.Context, b driver.Backend, channel string, errOut io.Writer) (
+	[]ops.Entry, error,
+) {
+	if o.choose.IsZero() {
+		return ops.Peek(ctx, b, channel, &o.peek)
+	}
+	all := o.peek
+	all.Most = max(o.peek.Most, groupedMost)
+	entries, err := ops.Peek(ctx, b, channel, &all)
+	if len(entries) == all.Most {
+		fmt.Fprintf(errOut, "only %d messages were looked at: a message behind them may be selected, too\n", all.Most)
+	}
+	unread, now := 0, time.Now()
+	entries = slices.DeleteFunc(entries, func(e ops.Entry) bool {
+		selected, wrong := o.choose.Selects(ctx, &e, now)
+		if wrong != nil {
+			unread++
+		}
+		return !selected
+	})
+	if unread > 0 {
+		fmt.Fprintf(errOut, "%d messages have bodies that could not be read or tried, and are not shown\n", unread)
+	}
+	if more := len(entries) - o.peek.Most; more > 0 && o.peek.From.Last {
+		entries = entries[more:]
+	} else if more > 0 {
+		entries = entries[:o.peek.Most]
+	}
+	return entries, err
 }
 
 // group is a group in JSON.

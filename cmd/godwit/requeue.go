@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -36,9 +38,8 @@ func newRequeue() *cobra.Command {
 		Long: "Send dead letters back to where they died, or messages to another channel.\n\n" +
 			"A message is deleted only after the destination has accepted it. Without --yes, it only says what would " +
 			"happen. A run that is stopped is continued by the next one.",
-		Example: "  godwit requeue orders@dlq --kind timeout --newer 2h --rate 50 --yes\n" +
-			"  godwit requeue orders@dlq --body '.amount > 100' --edit '.currency = \"EUR\"'",
-		Args: oneChannel,
+		Example: "  godwit requeue orders@dlq --kind timeout --newer 2h --rate 50 --yes",
+		Args:    oneChannel,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.read(args[0]); err != nil {
 				return usage(cmd, err)
@@ -65,7 +66,7 @@ func newRequeue() *cobra.Command {
 	f.StringVar(&r.Journal, "journal", "", "the `file` that tells what a crash may have doubled; "+
 		"without it godwit-requeue-CHANNEL.journal, which is deleted when nothing is open")
 	f.BoolVar(&o.yes, "yes", false, "do it; without this flag, the command only says what would happen")
-	manual.Rare(cmd, "hold", "lose-order", "renew-expiry", "attempts")
+	manual.Rare(cmd, "hold", "journal", "lose-order", "renew-expiry", "attempts")
 	manual.More(cmd, "Messages are sent as they were received. If messages are selected, a dry run looks at them, which "+
 		"counts as a receive on SQS.\n\nWithout --to, a dead letter of an exchange goes to the one queue in which it died. "+
 		"On Kafka it goes to its topic, where other groups see it as well, unless --only-group is possible. The journal "+
@@ -100,6 +101,11 @@ func (o *requeueOptions) read(channel string) error {
 	}
 	if o.requeue.MaxDeaths == 0 {
 		return errors.New("--max-deaths is 0: no message has died less often; -1 is no limit")
+	}
+	if dir := filepath.Dir(o.requeue.Journal); o.requeue.Journal != "" {
+		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+			return fmt.Errorf("--journal is %s: %s is no folder", o.requeue.Journal, dir)
+		}
 	}
 	if o.requeue.Journal == "" {
 		o.requeue.Journal = journalOf(channel)
@@ -147,7 +153,8 @@ func (o *requeueOptions) run(ctx context.Context, b driver.Backend, channel stri
 	}
 	r, err := ops.Requeue(ctx, b, channel, &o.requeue)
 	p.End()
-	if err != nil && r.Address == "" { // nothing began
+	_, unseen := errors.AsType[*ops.UnseenError](err)
+	if err != nil && (r.Address == "" || r.Looked == 0 && !unseen) { // nothing began
 		return err
 	}
 	return errors.Join(err, o.print(r, out, errOut))

@@ -21,6 +21,8 @@ type Words struct {
 	Kinds    []string      // of dead letters
 	Group    string        // the id of a group of dead letters
 	Error    string        // a part of the error of dead letters
+	Keys     []string      // order keys
+	Types    []string      // of messages
 	Headers  []string      // as name=value
 	Older    time.Duration // how long ago a message was sent, at least
 	Newer    time.Duration // the same, at most
@@ -33,6 +35,8 @@ func (s *Words) Add(f *pflag.FlagSet) {
 	f.StringSliceVar(&s.Kinds, "kind", nil, "only dead letters of these `kinds`; such as exhausted,timeout")
 	f.StringVar(&s.Group, "group", "", "only dead letters of a group; its `id` is that of peek --groups")
 	f.StringVar(&s.Error, "error", "", "only dead letters whose error contains this `text`")
+	f.StringSliceVar(&s.Keys, "key", nil, "only messages with these order `keys`")
+	f.StringSliceVar(&s.Types, "type", nil, "only messages of these `types`")
 	f.StringArrayVar(&s.Headers, "header", nil, "only messages with this header, `name=value`; may be repeated")
 	f.Var((*Span)(&s.Older), "older", "only messages sent at least so long ago; as 90m or 2d")
 	f.Var((*Span)(&s.Newer), "newer", "only messages sent at most so long ago; as 90m or 2d")
@@ -95,7 +99,8 @@ func (s *Words) Selection() (ops.Selection, error) {
 		return ops.Selection{}, err
 	}
 	out := ops.Selection{
-		Kinds: s.Kinds, Group: s.Group, Error: s.Error, OlderThan: s.Older, NewerThan: s.Newer, MinAttempts: s.Attempts,
+		Kinds: s.Kinds, Group: s.Group, Error: s.Error, Keys: s.Keys, Types: s.Types, OlderThan: s.Older,
+		NewerThan: s.Newer, MinAttempts: s.Attempts,
 	}
 	for _, h := range s.Headers {
 		name, value, ok := strings.Cut(h, "=")
