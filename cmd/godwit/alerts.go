@@ -79,7 +79,7 @@ func (o *alertsOptions) check() error {
 		return fmt.Errorf("--every is %v and --every-dead-letters %v: both must be longer than zero", o.alerts.Every,
 			o.alerts.EveryDeadLetters)
 	}
-	return o.notifiers.check()
+	return errors.Join(checkState("--state", o.state), o.notifiers.check())
 }
 
 // run watches the channels of a backend.
@@ -198,6 +198,16 @@ func (n *notifierFlags) open(ctx context.Context, b driver.Backend) (
 ) {
 	wanted := operator.Notifiers{Slack: n.slack, Webhook: n.webhook, Topic: n.sns, TopicBy: "--sns"}
 	return wanted.Open(ctx, b)
+}
+
+// checkState refuses what is no state before anything is started.
+func checkState(flag, at string) error {
+	scheme, rest, ok := strings.Cut(at, "://")
+	bucket, key, _ := strings.Cut(rest, "/")
+	if !ok || scheme == "kafka" || scheme == "s3" && bucket != "" && key != "" {
+		return nil
+	}
+	return fmt.Errorf("%s is %q: name a file, s3://bucket/key, or kafka://name", flag, at)
 }
 
 // openState opens the state that a flag names; nil: in memory. One on Kafka is on the brokers of the backend.

@@ -38,7 +38,7 @@ func newContextLs() *cobra.Command {
 			file := connection.File()
 			all, err := connection.All(file)
 			if err != nil {
-				return err
+				return usage(cmd, err)
 			}
 			if len(all) == 0 {
 				return fmt.Errorf("%w: %s has no contexts, or is not here", errNothing, file)

@@ -36,6 +36,10 @@ func TestWrongInput(t *testing.T) {
 		{"export orders --most -1", "--most is -1"},
 		{"peek orders --since 2099-01-01T00:00:00Z", "it has not come yet"},
 		{"peek orders --since yesterday", "2h or 3d"},
+		{"requeue orders@dlq --journal /nosuch/x", "--journal is /nosuch/x: /nosuch is no folder"},
+		{"alerts --state s3://nosuch", "--state is \"s3://nosuch\": name a file, s3://bucket/key"},
+		{"sweep --owner a --yes --journal ftp://x", "--journal is \"ftp://x\""},
+		{"peek orders --kind nosuch", "the kinds are exhausted, permanent"},
 		{"health --url nonsense", "http://127.0.0.1:8080/livez"},
 	} {
 		var out, errOut bytes.Buffer

@@ -253,7 +253,9 @@ func (s *sending) all(ctx context.Context, next compose.Source, out io.Writer) (
 		m.Receipt = &godwit.Receipt{}
 		r, failed := s.p.SendAsync(ctx, m)
 		if failed != nil {
-			err = fmt.Errorf("message %d: %w", n+1, failed)
+			if err = fmt.Errorf("message %d: %w", n+1, failed); n == 0 && errors.Is(failed, godwit.ErrInvalid) {
+				err = &usageError{"godwit send", sendFlags(err)}
+			}
 			break
 		}
 		on = append(on, inFlight{m.Receipt, r})
@@ -268,6 +270,14 @@ func (s *sending) all(ctx context.Context, next compose.Source, out io.Writer) (
 		err = errors.Join(err, s.print(out, ids))
 	}
 	return err
+}
+
+// sendFlags says the names of flags instead of those of a message's fields.
+func sendFlags(err error) error {
+	return errors.New(strings.NewReplacer("Message.DedupID", "--dedup-id", "Message.Delay", "--delay",
+		"Message.OrderKey", "--key", "Message.RoutingKey", "--routing-key", "Message.Expires", "--expires",
+		"Message.Headers", "--header", "Message.ContentType", "--content-type", "Message.Type", "--type",
+		"Message.Version", "--version").Replace(err.Error()))
 }
 
 func (s *sending) print(out io.Writer, ids []any) error {

@@ -65,6 +65,7 @@ func TestStatuses(t *testing.T) {
 
 				// A message waits.
 				{"send orders {}", exitDone},
+				{"send orders x --dedup-id 1", exitUsage},
 				{"peek orders", exitDone},
 				{"peek orders --groups", exitDone},
 				{"export orders --receive", exitDone},

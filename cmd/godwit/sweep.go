@@ -98,7 +98,7 @@ func (o *sweepOptions) check(cmd *cobra.Command) error {
 	case s.Scheduled && o.state == "":
 		return errors.New("--scheduled needs --state: name a file that remembers what was announced")
 	}
-	return o.notifiers.check()
+	return errors.Join(checkState("--state", o.state), checkState("--journal", o.journal), o.notifiers.check())
 }
 
 // run sweeps, or undoes a sweep.
