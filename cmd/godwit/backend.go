@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -29,6 +30,7 @@ import (
 // the environment, as for any client of AWS or Kafka.
 type backendFlags struct {
 	context   string // of godwit.yaml; "": none is named
+	chosen    string // the context that is used; "": none is
 	guarded   string // the protected context that is used and that no flag names; "": there is none
 	quiet     bool   // what the context talks to is not told
 	name      string // "aws" or "kafka"; "": the environment decides
@@ -101,7 +103,26 @@ func (b *backendFlags) use(cmd *cobra.Command, work func(ctx context.Context, ba
 		return err
 	}
 	err = work(cmd.Context(), backend)
-	return errors.Join(err, backend.Close(context.WithoutCancel(cmd.Context())))
+	return errors.Join(b.located(err), backend.Close(context.WithoutCancel(cmd.Context())))
+}
+
+// located says what has set the address, if nothing answers there.
+func (b *backendFlags) located(err error) error {
+	if !errors.Is(err, syscall.ECONNREFUSED) {
+		return err
+	}
+	if b.chosen != "" {
+		return fmt.Errorf("%w (the context %s has set the address)", err, b.chosen)
+	}
+	name, _ := b.choose(os.Getenv)
+	for _, one := range map[string][]string{
+		onAWS: {"AWS_ENDPOINT_URL", "AWS_PROFILE"}, onKafka: {"KAFKA_BOOTSTRAP_SERVERS"},
+	}[name] {
+		if value := os.Getenv(one); value != "" {
+			return fmt.Errorf("%w (%s, which is %s, has set the address)", err, one, value)
+		}
+	}
+	return err
 }
 
 // onChannel makes what a command does whose only argument is a channel: it checks the format of the output, opens the
@@ -210,6 +231,7 @@ func (b *backendFlags) enter(cmd *cobra.Command) error {
 	if err := c.Set(); err != nil {
 		return err
 	}
+	b.chosen = c.Name
 	if b.name = onAWS; c.OnKafka() {
 		b.name = onKafka
 	}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/godwitmq/godwit"
 	"github.com/godwitmq/godwit/driver"
@@ -75,5 +76,43 @@ func TestNames(t *testing.T) {
 			!strings.Contains(errOut.String(), says) {
 			t.Errorf("%s: status %d: %s", text, status, &errOut)
 		}
+	}
+}
+
+// Where nothing answers, the error names the address, and what has set it.
+func TestNobodyAnswers(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "godwit.yaml")
+	text := "contexts:\n  gone: {backend: aws, region: us-east-1, endpoint: http://127.0.0.1:1}\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"AWS_REGION", "AWS_DEFAULT_REGION", "AWS_PROFILE", "KAFKA_BOOTSTRAP_SERVERS"} {
+		t.Setenv(name, "")
+	}
+	t.Setenv("AWS_ACCESS_KEY_ID", "k")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "s")
+	t.Setenv("AWS_MAX_ATTEMPTS", "1")
+	t.Setenv("GODWIT_CONFIG", file)
+	t.Setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
+	t.Setenv("AWS_REGION", "us-east-1")
+	for args, want := range map[string]string{
+		"ls":                "AWS_ENDPOINT_URL, which is http://127.0.0.1:1, has set the address",
+		"ls --context gone": "the context gone has set the address",
+	} {
+		_, errOut, status := call(t, strings.Fields(args)...)
+		if status != exitFailed || !strings.Contains(errOut, want) || !strings.Contains(errOut, "127.0.0.1:1") {
+			t.Errorf("%s: status %d: %s", args, status, errOut)
+		}
+	}
+	for _, name := range []string{"AWS_ENDPOINT_URL", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_PROFILE"} {
+		t.Setenv(name, "") // the context has set some of them
+	}
+	t.Setenv("KAFKA_BOOTSTRAP_SERVERS", "127.0.0.1:1")
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	var out, errOut bytes.Buffer
+	status := run(ctx, []string{"ls"}, &out, &errOut)
+	if status != exitFailed || !strings.Contains(errOut.String(), "KAFKA_BOOTSTRAP_SERVERS, which is 127.0.0.1:1") {
+		t.Errorf("status %d: %s", status, &errOut)
 	}
 }

@@ -186,6 +186,9 @@ func (o *sendOptions) run(ctx context.Context, b driver.Backend, channel string,
 		return err
 	}
 	p, err := godwit.NewProducer(ctx, b, channel, &options)
+	if errors.Is(err, godwit.ErrInvalid) {
+		return &usageError{"godwit send", err}
+	}
 	if err != nil {
 		return err
 	}
