@@ -1,3 +1,6 @@
-// Package manual writes the manual pages of a command: a [Page] is the text of a command and its flags, in the form
-// that man reads.
+// Package manual explains commands.
+//
+// Its nouns: the [Help] of a command fits a screen, a [Page] is what man reads, and the [Reference] is a page of the
+// documentation. The last two have everything; the help leaves out rare flags, and of a flag's text what stands behind
+// the first semicolon.
 package manual
