@@ -29,6 +29,7 @@ type lsOptions struct {
 	tolerance time.Duration // of --problems
 	sort      string
 	noHead    bool
+	times     bool // the table has the times of creation
 	watch     bool
 	every     time.Duration
 }
@@ -67,6 +68,7 @@ func newLs() *cobra.Command {
 		"only channels with dead letters, with old messages, that are paused, or that could not be looked at")
 	f.DurationVar(&o.tolerance, "tolerance", ops.DefaultTolerance, "how old messages may be before they are a problem")
 	f.StringVar(&o.sort, "sort", byName, "the `order`: name, waiting (the most first) or age (the oldest first)")
+	f.BoolVar(&o.times, "times", false, "also when the channels were created; --output json has it always")
 	f.BoolVar(&o.noHead, "no-headers", false, "print the table without its head")
 	f.BoolVarP(&o.watch, "watch", "w", false, "list again and again, until the command is interrupted")
 	f.DurationVar(&o.every, "every", 5*time.Second, "the pause between two looks, with --watch")
@@ -186,9 +188,12 @@ func (o *lsOptions) run(ctx context.Context, b driver.Backend, out io.Writer) er
 		}
 	}
 	t := screen.Table{
-		Head:   []string{"CHANNEL", "ROLE", "WAITING", "IN FLIGHT", "DELAYED", "OLDEST", "CREATED", "NOTES"},
+		Head:   []string{"CHANNEL", "ROLE", "WAITING", "IN FLIGHT", "DELAYED", "OLDEST", "NOTES"},
 		Spare:  []string{"CREATED", "DELAYED", "NOTES", "IN FLIGHT", "ROLE"},
 		NoHead: o.noHead,
+	}
+	if o.times {
+		t.Head = append(t.Head, "CREATED")
 	}
 	values := []any{} // an empty list in JSON is not null
 	var failed []error
@@ -205,7 +210,7 @@ func (o *lsOptions) run(ctx context.Context, b driver.Backend, out io.Writer) er
 		if l.Err != nil {
 			failed = append(failed, l.Err)
 		}
-		t.Rows, t.Colors = append(t.Rows, row(l, o.list.NoDepths)), append(t.Colors, o.problem(l))
+		t.Rows, t.Colors = append(t.Rows, o.row(l)), append(t.Colors, o.problem(l))
 		values = append(values, newListed(l, o.list.NoDepths))
 	}
 	return errors.Join(append([]error{o.output.Print(out, t, values), nothing}, failed...)...)
@@ -251,13 +256,13 @@ func notesOf(c driver.ChannelInfo) (notes string) {
 	return notes
 }
 
-func row(l *ops.Listed, noDepths bool) []string {
+func (o *lsOptions) row(l *ops.Listed) []string {
 	notes := notesOf(l.ChannelInfo)
 	waiting, inFlight, delayed, oldest := "", "", "", ""
 	switch {
 	case l.Err != nil:
 		notes = join(notes, "could not be looked at")
-	case l.Channel.Queue == "" || noDepths:
+	case l.Channel.Queue == "" || o.list.NoDepths:
 	default:
 		waiting, inFlight = strconv.FormatInt(l.Depth.Waiting, 10), strconv.FormatInt(l.Depth.InFlight, 10)
 		delayed = strconv.FormatInt(l.Depth.Delayed, 10)
@@ -265,11 +270,11 @@ func row(l *ops.Listed, noDepths bool) []string {
 			oldest = screen.Ago(l.Depth.Oldest)
 		}
 	}
-	created := ""
-	if !l.Created.IsZero() {
-		created = l.Created.UTC().Format(time.DateTime)
+	cells := []string{l.Channel.String(), l.Channel.Role().String(), waiting, inFlight, delayed, oldest, notes}
+	if o.times && !l.Created.IsZero() {
+		cells = append(cells, l.Created.UTC().Format(time.DateTime))
 	}
-	return []string{l.Channel.String(), l.Channel.Role().String(), waiting, inFlight, delayed, oldest, created, notes}
+	return cells
 }
 
 func join(a, b string) string {

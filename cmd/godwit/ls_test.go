@@ -121,7 +121,7 @@ func TestLs(t *testing.T) {
 	if status := run(t.Context(), []string{"ls", "o*"}, &out, &errOut); status != exitDone {
 		t.Fatalf("status %d: %s", status, &errOut)
 	}
-	head := "CHANNEL  ROLE   WAITING  IN FLIGHT  DELAYED  OLDEST  CREATED"
+	head := "CHANNEL  ROLE   WAITING  IN FLIGHT  DELAYED  OLDEST  NOTES"
 	if ls := strings.Split(out.String(), "\n"); !strings.HasPrefix(ls[0], head) || !strings.HasPrefix(ls[1],
 		"orders   queue        3          0        0") {
 		t.Errorf("%s", &out)

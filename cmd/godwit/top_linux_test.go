@@ -307,7 +307,7 @@ func TestLsOnANarrowTerminal(t *testing.T) {
 	onServer(t)
 	provisioned(t, "orders", nil)
 	for columns, created := range map[uint16]bool{40: false, 200: true} {
-		term := onTerminal(t, columns, nil, "ls")
+		term := onTerminal(t, columns, nil, "ls", "--times")
 		term.shows("orders@dlq")
 		shown := strings.Contains(term.seen, "CREATED")
 		if shown != created || !strings.Contains(term.seen, "WAITING") {
