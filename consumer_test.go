@@ -326,6 +326,30 @@ func TestDeadLettersAreOnlyLookedUp(t *testing.T) {
 	})
 }
 
+// A dead letter of a panic names the frames in which the handler has failed.
+func TestADeadLetterOfAPanicHasItsFrames(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) {
+		c := w.consumer("orders", &godwit.ConsumerOptions{MaxAttempts: 1})
+		dead := w.consumer("orders@dlq", nil)
+		w.send(w.producer("orders", nil), body("bad"))
+		run := w.run(c, func(context.Context, *godwit.Delivery) error { panic("no price") })
+		time.Sleep(time.Minute)
+		run.stop()
+		var death godwit.Death
+		run = w.run(dead, func(_ context.Context, d *godwit.Delivery) error {
+			death = *d.Death
+			return nil
+		})
+		time.Sleep(time.Minute)
+		run.stop()
+		if death.Kind != "panic" || !strings.HasPrefix(death.Error, "panic: no price (at godwit_test.") ||
+			!strings.Contains(death.Error, " consumer_test.go:") {
+			t.Errorf("its death is %+v", death)
+		}
+	})
+}
+
 func TestMarksOfErrors(t *testing.T) {
 	t.Parallel()
 	boom := errors.New("boom")

@@ -296,6 +296,11 @@ func (h *handling) death(it *engine.Item, reason error) *driver.Death {
 		Error: reason.Error(), Kind: kindOf(reason, d, h.o.MaxAttempts), Consumer: h.o.Name, Channel: h.name,
 		Attempts: int32(it.Attempt), First: it.FirstFailure(), Last: time.Now(),
 	}
+	if p, ok := errors.AsType[*PanicError](reason); ok {
+		if at := deathkind.Frames(p.Stack); at != "" {
+			death.Error += " (at " + at + ")"
+		}
+	}
 	if d.choice.Load() == &h.expiry { // no handler has started
 		death.Attempts--
 	}
