@@ -15,12 +15,12 @@ import (
 const uploadDays = 2
 
 // ruleID names the store's rule. Stores with different prefixes in one bucket have different rules.
-func (s *Store) ruleID() string { return "godwit payloads " + s.o.Prefix }
+func ruleID(prefix string) string { return "godwit payloads " + prefix }
 
 // rule is the store's rule of the bucket's lifecycle. Versions that a bucket with versioning keeps are removed a day
 // after they were deleted.
 func (s *Store) rule() types.LifecycleRule {
-	id, uploads, versions := s.ruleID(), int32(uploadDays), int32(1)
+	id, uploads, versions := ruleID(s.o.Prefix), int32(uploadDays), int32(1)
 	r := types.LifecycleRule{
 		ID: &id, Status: types.ExpirationStatusEnabled, Filter: &types.LifecycleRuleFilter{Prefix: &s.o.Prefix},
 		AbortIncompleteMultipartUpload: &types.AbortIncompleteMultipartUpload{DaysAfterInitiation: &uploads},
@@ -44,20 +44,20 @@ func (s *Store) ensureLifecycle(ctx context.Context, mode driver.Mode) error {
 	var rules []types.LifecycleRule
 	for _, r := range now.Rules {
 		switch {
-		case deref(r.ID) != s.ruleID():
+		case deref(r.ID) != ruleID(s.o.Prefix):
 			rules = append(rules, r)
 		case r.Status == types.ExpirationStatusEnabled && days(r) >= days(wanted):
 			return nil
 		case mode == driver.Verify:
 			return &driver.Error{Class: driver.Permanent, Err: fmt.Errorf(
 				"its lifecycle rule %q deletes objects after %d days, and Options.Lifetime says %d: change one of them",
-				s.ruleID(), days(r), days(wanted))}
+				ruleID(s.o.Prefix), days(r), days(wanted))}
 		}
 	}
 	if mode == driver.Verify {
 		return &driver.Error{Class: driver.NotFound, Err: fmt.Errorf(
 			"its lifecycle has no rule %q: add one for prefix %q that deletes objects after %d days (0: never) and unfinished "+
-				"uploads after %d", s.ruleID(), s.o.Prefix, days(wanted)%unlimited, uploadDays)}
+				"uploads after %d", ruleID(s.o.Prefix), s.o.Prefix, days(wanted)%unlimited, uploadDays)}
 	}
 	_, err = s.s3.PutBucketLifecycleConfiguration(ctx, &s3.PutBucketLifecycleConfigurationInput{
 		Bucket: &s.o.Bucket, LifecycleConfiguration: &types.BucketLifecycleConfiguration{Rules: append(rules, wanted)},
