@@ -228,7 +228,8 @@ func (r *reading) pages(ctx context.Context, peek func(context.Context, driver.C
 		}
 		switch {
 		case len(page) < n && from.ID != "" && int64(r.scan.Looked) < min(r.scan.Total, int64(r.budget)):
-			return r.whole(ctx, peek)
+			r.scan.Err = r.whole(ctx, peek) // what was found is shown
+			return nil
 		case len(page) < n:
 			r.scan.Complete = true
 			return nil
@@ -246,8 +247,7 @@ func (r *reading) whole(ctx context.Context, peek func(context.Context, driver.C
 ) error {
 	page, err := peek(ctx, r.scan.Channel.Channel, driver.PeekFrom{}, r.budget)
 	if err != nil {
-		r.scan.Err = err // what was found is shown
-		return nil
+		return err
 	}
 	r.scan.Looked, r.scan.Matched, r.scan.Unread = 0, 0, 0
 	r.scan.Found, r.scan.Groups, r.groups = nil, nil, nil

@@ -178,7 +178,7 @@ func Resources(ctx context.Context, b godwit.Backend, o *ResourcesOptions) ([]Re
 		if err != nil {
 			return nil, fmt.Errorf("topology: count what is stored: %w", err)
 		}
-		all = append(all, opts.Prices.stored(&stored, opts.Since))
+		all = slices.Insert(all, len(all), opts.Prices.stored(&stored, opts.Since))
 	}
 	slices.SortStableFunc(all, func(x, y Resource) int {
 		switch {
