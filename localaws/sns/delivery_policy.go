@@ -165,8 +165,7 @@ func checkDelivery(r *retryPolicy, t *throttlePolicy, q *requestPolicy) *wire.Er
 
 // filled returns the policy, completed with SNS's defaults; r may be nil.
 func (r *retryPolicy) filled() *retryPolicy {
-	f := retryPolicy{}
-	f = *cmp.Or(r, &retryPolicy{})
+	f := *cmp.Or(r, &retryPolicy{})
 	or := func(v **int, n int) {
 		if *v == nil {
 			*v = &n
