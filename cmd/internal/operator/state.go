@@ -26,8 +26,7 @@ func ParseState(address string) (State, error) {
 
 // Open opens the state with the options, whose Bucket and Key it sets. nil: the environment's AWS.
 func (s State) Open(ctx context.Context, o *s3store.StateOptions) (*s3store.State, error) {
-	opts := s3store.StateOptions{}
-	opts = *cmp.Or(o, &s3store.StateOptions{})
+	opts := *cmp.Or(o, &s3store.StateOptions{})
 	opts.Bucket, opts.Key = s.Bucket, s.Key
 	return s3store.OpenState(ctx, &opts)
 }
