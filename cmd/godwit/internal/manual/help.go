@@ -252,7 +252,7 @@ func wrapped(text string, columns int, indent string) string {
 			line = ""
 		}
 	}
-	for _, in := range strings.Split(text, "\n") {
+	for in := range strings.SplitSeq(text, "\n") {
 		verbatim := strings.HasPrefix(in, " ")
 		if in == "" || verbatim {
 			flush()
