@@ -78,6 +78,9 @@ func (c *checker) endsInTime(p *consumer, h *delivery, v godwit.Verdict, err err
 func (c *checker) tellsExpired(p *consumer, h *delivery) {
 	c.w.trace.note("%s says that %s has expired", p.name, h.m.label)
 	p.leaves(h)
+	if !h.ended.Equal(time.Now()) { // a worker has taken it
+		c.took(p, h)
+	}
 	if at, _ := c.expiresAt(h); !c.expired(h, max(h.would, c.plan.backoff)) {
 		c.violated([]string{h.m.label}, "%s says that %s has expired, and it expires in %v", p.name, h.m.label,
 			time.Until(at))

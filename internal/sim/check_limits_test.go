@@ -75,7 +75,7 @@ func (c *checker) atOnce(p *consumer) {
 		return
 	}
 	c.exceeded(p)
-	if n := p.atWork(); n > p.most(slack+p.inc.window()) && p.excess.n == 0 {
+	if n := p.atWork() - c.untold(p); n > p.most(slack+p.inc.window()) && p.excess.n == 0 {
 		p.excess = sized{time.Now(), n}
 	}
 	if p.fleet == nil {
