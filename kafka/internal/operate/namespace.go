@@ -135,3 +135,19 @@ func (r readership) of(topic string) (readers []string, err error) {
 	slices.Sort(readers)
 	return readers, nil
 }
+
+// set sets a setting of a topic.
+func (n *Namespace) set(ctx context.Context, topic, key, value string) error {
+	done, err := n.Cluster.Admin.AlterTopicConfigs(ctx,
+		[]kadm.AlterConfig{{Op: kadm.SetConfig, Name: key, Value: &value}}, topic)
+	if err == nil {
+		var one kadm.AlterConfigsResponse
+		if one, err = done.On(topic, nil); err == nil {
+			err = one.Err
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("set %s of topic %s: %w", key, topic, failure.Classify(err))
+	}
+	return nil
+}

@@ -2,14 +2,10 @@ package operate
 
 import (
 	"context"
-	"fmt"
 	"strconv"
-
-	"github.com/twmb/franz-go/pkg/kadm"
 
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/kafka/internal/cluster"
-	"github.com/godwitmq/godwit/kafka/internal/failure"
 )
 
 // inSync is the setting that says how many replicas must have a record before it is acknowledged.
@@ -59,20 +55,4 @@ func RequireReplicas(ctx context.Context, n *Namespace, ch driver.Channel, dry b
 		})
 	}
 	return all, nil
-}
-
-// set sets a setting of a topic.
-func (n *Namespace) set(ctx context.Context, topic, key, value string) error {
-	done, err := n.Cluster.Admin.AlterTopicConfigs(ctx,
-		[]kadm.AlterConfig{{Op: kadm.SetConfig, Name: key, Value: &value}}, topic)
-	if err == nil {
-		var one kadm.AlterConfigsResponse
-		if one, err = done.On(topic, nil); err == nil {
-			err = one.Err
-		}
-	}
-	if err != nil {
-		return fmt.Errorf("set %s of topic %s: %w", key, topic, failure.Classify(err))
-	}
-	return nil
 }
