@@ -148,7 +148,7 @@ func (o *requeueOptions) run(ctx context.Context, b driver.Backend, channel stri
 	}
 	p := screen.NewProgress(errOut)
 	o.requeue.Progress = func(r *ops.RequeueResult) {
-		text := fmt.Sprintf("%d of about %d looked at, %d sent", r.Looked, r.Waiting, r.Moved)
+		text := fmt.Sprintf("%d of about %d looked at, %d %s", r.Looked, r.Waiting, r.Moved, o.sent())
 		p.At(r.Looked, shareOf(r.Looked, r.Waiting), text)
 	}
 	r, err := ops.Requeue(ctx, b, channel, &o.requeue)
@@ -158,6 +158,14 @@ func (o *requeueOptions) run(ctx context.Context, b driver.Backend, channel stri
 		return err
 	}
 	return errors.Join(err, o.print(r, out, errOut))
+}
+
+// sent says what becomes of the selected messages.
+func (o *requeueOptions) sent() string {
+	if o.yes {
+		return "sent"
+	}
+	return "would go"
 }
 
 // shareOf is a part as a share of a whole; negative: the whole is unknown.
@@ -194,7 +202,9 @@ func (o *requeueOptions) print(r *ops.RequeueResult, out, errOut io.Writer) erro
 	for _, err := range r.Refused {
 		v.Refused = append(v.Refused, err.Error())
 	}
-	t := screen.Table{Head: []string{"FROM", "TO", "WAITING", "LOOKED AT", "SENT", "EDITED", "STAY"}}
+	t := screen.Table{Head: []string{
+		"FROM", "TO", "WAITING", "LOOKED AT", strings.ToUpper(o.sent()), "EDITED", "STAY",
+	}}
 	t.Rows = [][]string{{
 		r.From, r.To, strconv.FormatInt(r.Waiting, 10), strconv.FormatInt(r.Looked, 10), strconv.FormatInt(r.Moved, 10),
 		strconv.FormatInt(r.Edited, 10), strings.Join(stay, ", "),

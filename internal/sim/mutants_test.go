@@ -259,9 +259,9 @@ func ledgerMutants() []mutant {
 		owner("bus", "ledger.go", "\t\tl.queue.remove(it)\n", ""),
 		owner("share", "tenants.go", "\tone.out--\n", ""),
 		owner("tenants-line", "tenants.go", "\tone.waiting--\n\tt.waiting.Add(-1)\n", "\tone.waiting--\n"),
-		owner("timer", "ledger.go", "\t\tl.retries.remove(it)\n", ""),
+		owner("timer", "ledger.go", "\t\theap.Remove(&l.retries, it.heapAt)\n", ""),
 		owner("start", "ledger.go", "\t\tit.src.ended()\n", ""),
-		owner("what-runs", "ledger.go", "\tif l.running--; l.running > 0 {\n", "\tif l.running > 0 {\n"),
+		owner("what-runs", "ledger.go", "\t\tif l.running--; l.running == 0 {\n", "\t\tif l.running == 0 {\n"),
 		owner("verdict", "places.go", "\t\tp.settling--\n", ""),
 	}
 }

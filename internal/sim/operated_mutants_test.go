@@ -23,8 +23,8 @@ func operatedMutants() []mutant {
 		}}},
 		{"breaker-without-settlements-by-method", []patch{{
 			"internal/engine/worker.go",
-			"\t\tr.succeeded()\n\t\treturn Verdict{}\n",
-			"\t\tif chosen == nil {\n\t\t\tr.succeeded()\n\t\t} else {\n\t\t\tr.blamed(nil)\n\t\t}\n\t\treturn Verdict{}\n",
+			"\t\tif r.f.breaker != nil {\n",
+			"\t\tif chosen != nil {\n\t\t\tr.blamed(nil)\n\t\t} else if r.f.breaker != nil {\n",
 		}}},
 		{"forget-what-a-hanging-handler-chose", []patch{{
 			"internal/engine/worker.go",

@@ -19,7 +19,7 @@ var (
 // fewSeeds are the seeds of a plain `go test`. They are fast, and every kind of fault and check occurs in at least one
 // of them.
 func fewSeeds() []uint64 {
-	few := []uint64{3, 4, 11, 15, 21, 23, 30, 35, 36, 46, 47, 48, 49, 52, 58, 63, 77, 78, 79, 83}
+	few := []uint64{3, 4, 11, 15, 21, 23, 30, 35, 36, 46, 47, 48, 49, 52, 58, 61, 63, 77, 78, 79, 83}
 	if withKafka {
 		few = append(few, 13, 53)
 	}
