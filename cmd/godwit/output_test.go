@@ -5,9 +5,13 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/godwitmq/godwit"
 	"github.com/godwitmq/godwit/snssqs"
@@ -54,6 +58,49 @@ func TestWrongInput(t *testing.T) {
 			!strings.Contains(errOut.String(), "there are no channels") {
 			t.Errorf("godwit %s: status %d, %s", args, status, &errOut)
 		}
+	}
+}
+
+// Each flag of each command that takes a number or a time refuses words and, unless they mean something, negative ones,
+// before anything is started. What else a call needs is there, so that nothing else is wrong with it.
+func TestWrongNumbers(t *testing.T) {
+	onServer(t)
+	besides := map[string]string{
+		"send": "orders x", "run": "orders --exec true", "peek": "orders", "tail": "orders", "requeue": "orders@dlq",
+		"export": "orders", "import": "orders --file /dev/null", "purge": "orders", "pause": "orders", "resume": "orders",
+		"rewind": "orders --to start", "rm": "orders", "describe": "orders", "health": "--url http://127.0.0.1:1",
+		"orphans": "--bucket bodies",
+	}
+	negative := map[string]string{
+		"requeue --max-deaths": "no bound", "run --wait": "polls do not wait", "rewind --partition": "queues have none",
+	}
+	seen := 0
+	var walk func(c *cobra.Command)
+	walk = func(c *cobra.Command) {
+		for _, below := range c.Commands() {
+			walk(below)
+		}
+		path := strings.Fields(c.CommandPath())[1:]
+		name := strings.Join(path, " ")
+		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			values := map[string][]string{
+				"int": {"many", "-1"}, "int32Slice": {"many", "-1"}, "float64": {"many", "-1"}, "duration": {"soon", "-1s"},
+			}[f.Value.Type()]
+			if negative[name+" --"+f.Name] != "" {
+				values = values[:1]
+			}
+			for _, value := range values {
+				seen++
+				args := slices.Concat(path, strings.Fields(besides[name]), []string{"--" + f.Name + "=" + value})
+				if _, errOut, status := call(t, args...); status != exitUsage || !strings.Contains(errOut, "--"+f.Name) {
+					t.Errorf("godwit %s: status %d, %s", strings.Join(args, " "), status, errOut)
+				}
+			}
+		})
+	}
+	walk(newRoot())
+	if seen < 60 {
+		t.Errorf("only %d calls were made", seen)
 	}
 }
 

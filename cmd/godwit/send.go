@@ -111,6 +111,12 @@ func (o *sendOptions) check(body []string) error {
 		return fmt.Errorf("--count is %d: it must be at least 1", o.count)
 	case o.rate < 0:
 		return fmt.Errorf("--rate is %v: it cannot be negative; 0 is no limit", o.rate)
+	case o.message.Delay < 0:
+		return fmt.Errorf("--delay is %v: it cannot be negative", o.message.Delay)
+	case o.message.Expires < 0:
+		return fmt.Errorf("--expires is %v: it cannot be negative", o.message.Expires)
+	case o.message.Version < 0:
+		return fmt.Errorf("--version is %d: it cannot be negative", o.message.Version)
 	case o.ordered && !o.create:
 		return errors.New("--ordered is for --create: of a channel that exists it is looked up")
 	}

@@ -119,6 +119,7 @@ func (w *world) ends(b *kafka.Backend, o kafka.Options) (*godwit.Consumer, *godw
 	w.t.Helper()
 	c, err := godwit.NewConsumer(w.t.Context(), b, channel, &godwit.ConsumerOptions{
 		Concurrency: 50, Logger: o.Logger, Ordered: o.Ordering != kafka.OrderNone,
+		MaxAttempts: 100, // some records fail once in each process, and processes are killed
 	})
 	if err != nil {
 		w.t.Fatal(err)
