@@ -118,7 +118,7 @@ func (t *Tracker) Admit(offset int64, epoch int32, key []byte) (seq uint64, atte
 	default:
 		if t.window.empty() {
 			t.now++ // the watermark may move over a gap
-		} else if !t.fits(offset-t.window.newest().offset, t.budget()) {
+		} else if !t.fits(offset-t.window.newest().offset, t.budget()-blockBits) {
 			return 0, 0, Full
 		}
 		attempt = t.told.attempt(offset)
@@ -202,7 +202,7 @@ func (t *Tracker) Block(hash uint64, first int64, attempt int32, count int) bool
 		}
 		return true
 	}
-	if len(t.blocks)+len(t.told.blocks) >= blocksMost || !t.fits(0, t.budget()-8*blockBytes-exceptionBits) {
+	if len(t.blocks)+len(t.told.blocks) >= blocksMost || !t.fits(0, t.budget()-blockBits) {
 		return false
 	}
 	t.blocks = append(t.blocks, b)

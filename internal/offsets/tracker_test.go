@@ -94,6 +94,44 @@ func TestCompletionsOutliveACrash(t *testing.T) {
 	}
 }
 
+// A tracker that has no room for another record still has room for a block, which makes room for many.
+func TestAFullTrackerHasRoomForABlock(t *testing.T) {
+	const keys = 4
+	k := New(1 << 20) // so that the metadata is full first
+	k.Start(0, "")
+	var slow []uint64
+	at := int64(0)
+	admit := func() bool {
+		seq, _, a := k.Admit(at, 0, nil)
+		if a == Full {
+			return false
+		}
+		if at++; at%keys == 0 {
+			slow = append(slow, seq)
+		} else {
+			k.Finish(seq)
+		}
+		return true
+	}
+	for admit() {
+	}
+	full := at
+	if !k.Block(1, keys-1, 0, len(slow)) {
+		t.Fatalf("full at %d, and no room for a block", full)
+	}
+	for _, seq := range slow {
+		k.Finish(seq)
+	}
+	for range full {
+		if !admit() {
+			t.Fatalf("full again at %d, after %d", at, full)
+		}
+		if n := len(slow) - 1; at%keys == 0 {
+			k.Finish(slow[n])
+		}
+	}
+}
+
 // Records are admitted only as far as the worst case can be encoded, and whatever was admitted is encoded completely.
 func TestAdmissionKeepsEverythingEncodable(t *testing.T) {
 	for _, c := range []struct {
@@ -103,7 +141,7 @@ func TestAdmissionKeepsEverythingEncodable(t *testing.T) {
 		neverRefuses bool
 	}{
 		{name: "dense", wide: 1, atLeast: 16384, neverRefuses: true},
-		{name: "a marker after each", wide: 2, atLeast: 12000},
+		{name: "a marker after each", wide: 2, atLeast: 11900},
 		{name: "compacted to a tenth", wide: 19, atLeast: 4000},
 		{name: "compacted to a thousandth", wide: 1999, atLeast: 1500},
 		{name: "hardly anything left", wide: 1 << 50, atLeast: 200},

@@ -67,6 +67,36 @@ func TestOneFailingHotKey(t *testing.T) {
 	})
 }
 
+// The mistake: a key is recognized as slow only when its first record has failed or has taken long. Until then, other
+// keys use up the room of the commit, and none is left to set the slow key aside. Here its first attempt takes two
+// seconds, in which 20,000 records of others are handled, and then the others go on.
+func TestAKeyThatFailsLate(t *testing.T) {
+	in(t, func(t *testing.T, w *world) {
+		const records, keys, failing = 100_000, 4, "k3"
+		w.create(1)
+		w.ensure(kafka.Options{})
+		w.fill(records, keys)
+		j := newJournal(records)
+		j.keys = keys
+		p := w.start(kafka.Options{}, godwit.ConsumerOptions{Concurrency: 20, MaxAttempts: 1000}, noting(j,
+			func(ctx context.Context, d *godwit.Delivery) error {
+				if d.OrderKey != failing {
+					return nil
+				}
+				if err := nap(ctx, 2*time.Second); err != nil {
+					return err
+				}
+				return godwit.RetryAfter(time.Second, errOfTest)
+			}))
+		others := records - records/keys
+		w.eventually(2*time.Minute, "all others handled", func() bool { n, _ := j.count(); return n == others })
+		if _, err := p.stop(); err != nil {
+			t.Error(err)
+		}
+		j.inOrder(t)
+	})
+}
+
 // The mistake: records of a key that are no longer in the process are lost, because the broker is down while the
 // consumer reads them again. Here no record is lost, and the order is kept.
 func TestBrokerKilledWhileAKeyGoesOn(t *testing.T) {
