@@ -133,6 +133,12 @@ func newImport() *cobra.Command {
 			if o.file == "" {
 				return usage(cmd, errors.New("--file is missing: name the file, or - for standard input"))
 			}
+			if o.imports.From < 1 {
+				return usage(cmd, fmt.Errorf("--from is %d: it is the number of a line, from 1 on", o.imports.From))
+			}
+			if o.imports.PerSecond < 0 {
+				return usage(cmd, fmt.Errorf("--rate is %g: it cannot be negative; 0 is no limit", o.imports.PerSecond))
+			}
 			return o.backend.use(cmd, func(ctx context.Context, b driver.Backend) error {
 				return o.run(ctx, b, args[0], cmd.InOrStdin(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 			})

@@ -44,6 +44,9 @@ func newHealth() *cobra.Command {
 			if c.URL != "" && c.Live {
 				return usage(cmd, errors.New("--live is for --file: with --url, name the address of /livez"))
 			}
+			if c.StartPeriod < 0 {
+				return usage(cmd, fmt.Errorf("--start-period is %v: it cannot be negative", c.StartPeriod))
+			}
 			if err := o.Check(); err != nil {
 				return usage(cmd, err)
 			}

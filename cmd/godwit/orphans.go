@@ -43,6 +43,10 @@ func newOrphans() *cobra.Command {
 			if err == nil && o.store.Bucket == "" {
 				err = errors.New("--bucket is missing: name the one of the producers' s3store.Options")
 			}
+			if err == nil && o.orphans.OlderThan < 24*time.Hour {
+				err = fmt.Errorf("--older-than is %v: a body younger than 24h may be that of a message which is being sent",
+					o.orphans.OlderThan)
+			}
 			if err != nil {
 				return usage(cmd, err)
 			}

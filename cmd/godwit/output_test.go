@@ -66,8 +66,9 @@ func TestWrongInput(t *testing.T) {
 func TestWrongNumbers(t *testing.T) {
 	onServer(t)
 	besides := map[string]string{
-		"send": "orders x", "run": "orders --exec true", "peek": "orders", "tail": "orders", "requeue": "orders@dlq",
-		"export": "orders", "import": "orders --file /dev/null", "purge": "orders", "pause": "orders", "resume": "orders",
+		"send": "orders x", "run": "orders --exec true", "peek": "orders", "tail": "orders",
+		"requeue": "orders@dlq", "export": "orders", "import": "orders --file /dev/null", "purge": "orders",
+		"pause": "orders", "resume": "orders",
 		"rewind": "orders --to start", "rm": "orders", "describe": "orders", "health": "--url http://127.0.0.1:1",
 		"orphans": "--bucket bodies",
 	}
@@ -84,7 +85,8 @@ func TestWrongNumbers(t *testing.T) {
 		name := strings.Join(path, " ")
 		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
 			values := map[string][]string{
-				"int": {"many", "-1"}, "int32Slice": {"many", "-1"}, "float64": {"many", "-1"}, "duration": {"soon", "-1s"},
+				"int": {"many", "-1"}, "int32Slice": {"many", "-1"}, "float64": {"many", "-1"},
+				"duration": {"soon", "-1s"},
 			}[f.Value.Type()]
 			if negative[name+" --"+f.Name] != "" {
 				values = values[:1]
@@ -92,7 +94,8 @@ func TestWrongNumbers(t *testing.T) {
 			for _, value := range values {
 				seen++
 				args := slices.Concat(path, strings.Fields(besides[name]), []string{"--" + f.Name + "=" + value})
-				if _, errOut, status := call(t, args...); status != exitUsage || !strings.Contains(errOut, "--"+f.Name) {
+				_, errOut, status := call(t, args...)
+				if status != exitUsage || !strings.Contains(errOut, "--"+f.Name) {
 					t.Errorf("godwit %s: status %d, %s", strings.Join(args, " "), status, errOut)
 				}
 			}

@@ -7,8 +7,8 @@ const (
 	blocksMost = 64
 	// blockBytes is the most that a block takes: its hash, and three numbers.
 	blockBytes = 8 + binary.MaxVarintLen64 + 5 + 5
-	// blockBits is the most room that another block takes from the stretches. Admit leaves it free: otherwise a partition
-	// that is full before its caller knows the slow key could not block it.
+	// blockBits is the most room that another block takes from the stretches. Admit leaves it free: otherwise a
+	// partition that is full before its caller knows the slow key could not block it.
 	blockBits = 8*blockBytes + exceptionBits
 	// strainedSlots is the largest number of records from the watermark to the newest one of a partition without a
 	// stuck key.
