@@ -255,15 +255,24 @@ func (l *operatedLedger) joins(p *worker) {
 	l.workers[p.name] = p
 }
 
-// settles is the time after a verdict in which it has certainly reached the service.
-const settles = 5 * time.Second
+const (
+	// settles is the time after a verdict in which it has certainly reached the service.
+	settles = 5 * time.Second
+	// settlesOnKafka is that on Kafka, where the first dead letter of a partition needs a commit, and a group that
+	// waits for the session of a crashed member accepts none.
+	settlesOnKafka = time.Minute
+)
 
 // surelyDead returns how many messages are in the dead letters without doubt.
 func (l *operatedLedger) surelyDead() (n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	within := settles
+	if l.o.kafka {
+		within = settlesOnKafka
+	}
 	for _, m := range l.messages {
-		doubtful := m.success || m.purged || m.movable || time.Since(m.died) <= settles
+		doubtful := m.success || m.purged || m.movable || time.Since(m.died) <= within
 		if m.dead && !doubtful && m.diedIn.settlesAt(m.died) {
 			n++
 		}
