@@ -10,9 +10,9 @@ import (
 	"github.com/godwitmq/godwit/driver"
 )
 
-// leastAge is how old an object must be to count as an orphan: a younger one may be that of a message which is being
-// sent.
-const leastAge = 24 * time.Hour
+// LeastOrphanAge is how old an object must be to count as an orphan: a younger one may be that of a message which is
+// being sent.
+const LeastOrphanAge = 24 * time.Hour
 
 // OrphansOptions are the options of Orphans. The zero value is usable.
 type OrphansOptions struct {
@@ -29,10 +29,10 @@ type OrphansOptions struct {
 // On SQS, leftovers are deleted by the lifecycle of the bucket alone, since the messages of a queue cannot be listed.
 func Orphans(ctx context.Context, b driver.Backend, o *OrphansOptions) ([]driver.Orphan, error) {
 	opts := *cmp.Or(o, &OrphansOptions{})
-	opts.OlderThan = cmp.Or(opts.OlderThan, leastAge)
-	if opts.OlderThan < leastAge {
+	opts.OlderThan = cmp.Or(opts.OlderThan, LeastOrphanAge)
+	if opts.OlderThan < LeastOrphanAge {
 		return nil, fmt.Errorf("ops: OrphansOptions.OlderThan is %v: use at least %v, because a younger object may be that "+
-			"of a message which is being sent", opts.OlderThan, leastAge)
+			"of a message which is being sent", opts.OlderThan, LeastOrphanAge)
 	}
 	find := driver.OperationsOf(b).Orphans
 	if find == nil {

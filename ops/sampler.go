@@ -18,8 +18,10 @@ import (
 const (
 	defaultInterval = 10 * time.Second
 	defaultBudget   = 1200
-	// leastBudget is what a single channel needs.
-	leastBudget = 10
+	// LeastRequests is the smallest SamplerOptions.Requests: a single channel needs so many a minute.
+	LeastRequests = 10
+	// LeastInterval is the smallest SamplerOptions.Interval.
+	LeastInterval = time.Second
 	// roundWithin bounds one round of looks, so that a service that does not answer is told.
 	roundWithin = time.Minute
 )
@@ -113,11 +115,11 @@ func NewSampler(b driver.Backend, o *SamplerOptions) (*Sampler, error) {
 	switch _, err := path.Match(s.o.Match, ""); {
 	case err != nil:
 		return nil, fmt.Errorf("ops: SamplerOptions.Match is %q: %w", s.o.Match, err)
-	case s.o.Interval < time.Second:
-		return nil, fmt.Errorf("ops: SamplerOptions.Interval is %v: it must be at least 1s", s.o.Interval)
-	case s.o.Requests < leastBudget:
+	case s.o.Interval < LeastInterval:
+		return nil, fmt.Errorf("ops: SamplerOptions.Interval is %v: it must be at least %v", s.o.Interval, LeastInterval)
+	case s.o.Requests < LeastRequests:
 		return nil, fmt.Errorf("ops: SamplerOptions.Requests is %d: it must be at least %d a minute", s.o.Requests,
-			leastBudget)
+			LeastRequests)
 	}
 	if s.do = driver.OperationsOf(b); s.do.Catalog == nil {
 		return nil, fmt.Errorf("ops: %w", errNoCatalog)

@@ -48,9 +48,6 @@ type consoleOptions struct {
 	console   console.Options
 }
 
-// fewestRequests is how many requests a minute the looks must be allowed at least.
-const fewestRequests = 10
-
 // aboutWorkers is the help of --workers.
 const aboutWorkers = "an `address` that serves ops.Workers; a name of DNS stands for all of its addresses, and @FILE for " +
 	"those in a file; may be repeated"
@@ -112,11 +109,11 @@ func (o *consoleOptions) read() (err error) {
 	if o.console.Users, err = readUsers(o.auth); err != nil {
 		return err
 	}
-	if i := o.console.Interval; i != 0 && i < time.Second {
-		return fmt.Errorf("--interval is %v: it must be at least 1s", i)
+	if i := o.console.Interval; i != 0 && i < ops.LeastInterval {
+		return fmt.Errorf("--interval is %v: it must be at least %v", i, ops.LeastInterval)
 	}
-	if n := o.console.Requests; n != 0 && n < fewestRequests {
-		return fmt.Errorf("--requests is %d: it must be at least %d", n, fewestRequests)
+	if n := o.console.Requests; n != 0 && n < ops.LeastRequests {
+		return fmt.Errorf("--requests is %d: it must be at least %d", n, ops.LeastRequests)
 	}
 	if o.proxy == "" && len(o.proxyFrom) > 0 {
 		return errors.New("--auth-proxy-from is set without --auth-proxy: name the header as well")

@@ -43,9 +43,9 @@ func newOrphans() *cobra.Command {
 			if err == nil && o.store.Bucket == "" {
 				err = errors.New("--bucket is missing: name the one of the producers' s3store.Options")
 			}
-			if err == nil && o.orphans.OlderThan < 24*time.Hour {
-				err = fmt.Errorf("--older-than is %v: a body younger than 24h may be that of a message which is being sent",
-					o.orphans.OlderThan)
+			if err == nil && o.orphans.OlderThan < ops.LeastOrphanAge {
+				err = fmt.Errorf("--older-than is %v: a body younger than %v may be that of a message which is being sent",
+					o.orphans.OlderThan, ops.LeastOrphanAge)
 			}
 			if err != nil {
 				return usage(cmd, err)
@@ -72,7 +72,7 @@ func newOrphans() *cobra.Command {
 	f.StringVar(&o.store.Prefix, "prefix", "", "the `prefix` of the producers' store")
 	f.StringVar(&o.namespace, "namespace", "", "the `namespace` of the channels")
 	addNames(cmd, &o.names)
-	f.DurationVar(&o.orphans.OlderThan, "older-than", 24*time.Hour,
+	f.DurationVar(&o.orphans.OlderThan, "older-than", ops.LeastOrphanAge,
 		"leave out younger objects: a `duration` of a day or more")
 	return cmd
 }

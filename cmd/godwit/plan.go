@@ -171,9 +171,9 @@ func newApply() *cobra.Command {
 		Use:   "apply FILE",
 		Short: "Create and change channels as a file declares them",
 		Long: "Create and change channels as a file declares them, exchanges first. Nothing is deleted.\n\n" +
-			"FILE is a declaration, or a plan that godwit plan --out wrote: it is refused if what exists has changed since.\n" +
-			"Without --yes, the command only prints what would happen. It can be repeated after a failure. The status is 5\n" +
-			"if something is left that a person has to do.",
+			"FILE is a declaration, or a plan that godwit plan --out wrote: it is refused if the channels have changed since.\n" +
+			"Without --yes, it is a dry run. The command can be repeated after a failure. The status is 5 if something is\n" +
+			"left that a person has to do.",
 		Example: "  godwit apply godwit.yaml\n  godwit apply plan.json --yes",
 		Args:    oneFile,
 		RunE:    o.with(o.run),

@@ -23,11 +23,7 @@ func TestOneFailingHotKey(t *testing.T) {
 			records = 100_000
 		}
 		const keys, failing = 10, "k3"
-		w.create(1)
-		w.ensure(kafka.Options{})
-		w.fill(records, keys)
-		j := newJournal(records)
-		j.keys = keys
+		j := w.keyed(records, keys)
 		var repaired atomic.Bool
 		work := noting(j, func(_ context.Context, d *godwit.Delivery) error {
 			if d.OrderKey == failing && !repaired.Load() {
@@ -67,17 +63,24 @@ func TestOneFailingHotKey(t *testing.T) {
 	})
 }
 
+// keyed fills a partition with records of so many keys in turn.
+func (w *world) keyed(records, keys int) *journal {
+	w.t.Helper()
+	w.create(1)
+	w.ensure(kafka.Options{})
+	w.fill(records, keys)
+	j := newJournal(records)
+	j.keys = keys
+	return j
+}
+
 // The mistake: a key is recognized as slow only when its first record has failed or has taken long. Until then, other
 // keys use up the room of the commit, and none is left to set the slow key aside. Here its first attempt takes two
 // seconds, in which 20,000 records of others are handled, and then the others go on.
 func TestAKeyThatFailsLate(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		const records, keys, failing = 100_000, 4, "k3"
-		w.create(1)
-		w.ensure(kafka.Options{})
-		w.fill(records, keys)
-		j := newJournal(records)
-		j.keys = keys
+		j := w.keyed(records, keys)
 		p := w.start(kafka.Options{}, godwit.ConsumerOptions{Concurrency: 20, MaxAttempts: 1000}, noting(j,
 			func(ctx context.Context, d *godwit.Delivery) error {
 				if d.OrderKey != failing {
@@ -102,11 +105,7 @@ func TestAKeyThatFailsLate(t *testing.T) {
 func TestBrokerKilledWhileAKeyGoesOn(t *testing.T) {
 	alone(t, func(t *testing.T, w *world) {
 		const records, keys, failing = 100_000, 4, "k3"
-		w.create(1)
-		w.ensure(kafka.Options{})
-		w.fill(records, keys)
-		j := newJournal(records)
-		j.keys = keys
+		j := w.keyed(records, keys)
 		var repaired atomic.Bool
 		p := w.start(kafka.Options{}, godwit.ConsumerOptions{Concurrency: 20, MaxAttempts: 1000}, noting(j,
 			func(ctx context.Context, d *godwit.Delivery) error {
