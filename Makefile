@@ -52,9 +52,11 @@ stress: ## the tests of PKG, N times beside four busy processes; RUN=regexp: the
 	@TAGS=$(TAGS) RUN='$(RUN)' RACE=$(RACE) .ci/stress $(N) $(PKG)
 
 .PHONY: sim
-sim: ## SEEDS more worlds of crashes, faults and shutdowns, counted by commit in LEDGER; SEED=n: that one again
-ifdef SEED
-	go test -count=1 -v -timeout 10m -run '^TestReplay$$' ./internal/sim -sim.replay $(SEED) -sim.out '$(TRACE)'
+sim: ## SEEDS more worlds of crashes, faults and shutdowns, counted by commit in LEDGER; SEED=n [ORDER=n]: that one again; [SEED=n] ORDERS=n: in other orders
+ifdef ORDERS
+	go test -count=1 -v -timeout 24h -run '^TestOrders$$' ./internal/sim -sim.orders $(ORDERS) $(addprefix -sim.replay=,$(SEED))
+else ifdef SEED
+	go test -count=1 -v -timeout 10m -run '^TestReplay$$' ./internal/sim -sim.replay $(SEED) $(addprefix -sim.order=,$(ORDER)) -sim.out '$(TRACE)'
 else
 	go test -count=1 -v -timeout 24h -run '^TestSeeds$$' ./internal/sim -sim.seeds $(SEEDS) -sim.ledger '$(LEDGER)'
 endif

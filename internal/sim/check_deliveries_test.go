@@ -338,7 +338,10 @@ func (c *checker) inOrder(p *consumer, h *delivery, line *keyLine) {
 			"out of order: %s starts %s for the first time after %s", p.name, m.label, line.messages[line.high].label)
 	}
 	for _, before := range line.messages[:m.index] {
-		if before.pending() && !before.late && !line.together(before, h) {
+		if !before.pending() || before.late || line.together(before, h) {
+			continue
+		}
+		if c.expiredUntold(p, before); before.pending() {
 			c.violated([]string{m.label, before.label}, "out of order: %s starts %s while %s is not finished", p.name,
 				m.label, before.label)
 			return

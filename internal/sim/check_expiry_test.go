@@ -87,10 +87,32 @@ func (c *checker) tellsExpired(p *consumer, h *delivery) {
 	}
 	if c.plan.expiry.dead {
 		c.w.tally.add(countExpiredDead, 1)
-		h.m.rejected = true
 	} else {
 		c.w.tally.add(countDiscarded, 1)
-		h.m.dropped = true
+	}
+	c.ages(h.m)
+}
+
+// ages records that a message has ended because it has expired.
+func (c *checker) ages(m *message) {
+	if c.plan.expiry.dead {
+		m.rejected = true
+	} else {
+		m.dropped = true
+	}
+}
+
+// expiredUntold records that a message has expired, or would before its retry, of which the consumer has not told its
+// hooks yet: by then its request, or the next handler of its key, may have begun. The caller holds c.mu.
+func (c *checker) expiredUntold(p *consumer, m *message) {
+	if m == nil || m.finished() {
+		return
+	}
+	for _, h := range p.handles {
+		if h.m == m && !h.running && !h.lost && c.expired(h, max(h.would, c.plan.backoff)) {
+			c.ages(m)
+			return
+		}
 	}
 }
 

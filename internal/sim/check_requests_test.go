@@ -134,6 +134,9 @@ func (c *checker) sendsDeadLetter(p *consumer, label string) {
 	c.w.trace.note("%s rejects %s", p.name, label)
 	c.abandonedUntold(p, label)
 	m := c.messages[label]
+	if c.plan.expiry.dead {
+		c.expiredUntold(p, m)
+	}
 	if m != nil && (m.success || m.dropped) && c.w.plan.store && !c.plan.ordered {
 		return // a second copy, whose body was deleted with the first
 	}
@@ -153,6 +156,9 @@ func (c *checker) deletes(p *consumer, h *delivery) {
 	c.w.trace.note("%s deletes %s", p.name, h.m.label)
 	if p.finished[h.id].IsZero() {
 		p.finished[h.id] = time.Now()
+	}
+	if !c.plan.expiry.dead {
+		c.expiredUntold(p, h.m)
 	}
 	if !c.done[h.id] && !h.m.dropped && h.m.copies == 0 && !h.m.unwanted && !p.finishedCopy(h) {
 		c.violated([]string{h.m.label}, "%s deletes %s before it is finished", p.name, h.m.label)

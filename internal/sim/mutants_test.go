@@ -299,7 +299,7 @@ func TestMutants(t *testing.T) {
 				t.Errorf("%s: not found in %d seeds", m.name, *mutantSeeds)
 				continue
 			}
-			if v := b.run(t.Context(), whole, found.seed, ""); !v.ok {
+			if v := b.run(t.Context(), whole, trial{seed: found.seed}, ""); !v.ok {
 				t.Errorf("seed %d fails without %s, too: %s", found.seed, m.name, firstViolation(v.output))
 			}
 			fmt.Printf("%-38s found by seed %d: %s\n", m.name, found.seed, firstViolation(found.output))
@@ -349,7 +349,7 @@ func (b *builder) find(m mutant, kind worldKind, seeds int) (verdict, bool) {
 		}
 	}
 	for some := range slices.Chunk(all, 4) {
-		if failed := b.runAll(binary, some, func(verdict) {}); len(failed) > 0 {
+		if failed := b.runAll(binary, firstOrder(some), func(verdict) {}); len(failed) > 0 {
 			return failed[0], true
 		}
 	}

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -28,6 +29,9 @@ var (
 		"the file that counts the seeds that passed; default: in the user's cache folder")
 	replaySeed = flag.Uint64("sim.replay", 0, "run this seed twice, and compare the traces")
 	keepTrace  = flag.String("sim.out", "", "where -sim.replay writes the trace")
+	oneOrder   = flag.Uint("sim.order", 0, "the order of goroutines in a replay: 0 is that of the seed")
+	manyOrders = flag.Uint("sim.orders", 0,
+		"run -sim.replay, or else the seeds of a plain `go test`, in this many orders of goroutines")
 )
 
 // enough is the number of seeds in which every kind of fault must occur.
@@ -48,22 +52,44 @@ func takes(seed uint64) time.Duration {
 	return seedTakes
 }
 
-// verdict is the result of one seed's process.
+// trial is one run of a world: its plan, and the order of its goroutines.
+type trial struct {
+	seed  uint64
+	order uint
+}
+
+func (t trial) String() string {
+	if t.order == 0 {
+		return fmt.Sprint("SEED=", t.seed)
+	}
+	return fmt.Sprintf("SEED=%d ORDER=%d", t.seed, t.order)
+}
+
+// firstOrder are the trials of seeds in their own order.
+func firstOrder(seeds []uint64) []trial {
+	trials := make([]trial, len(seeds))
+	for i, seed := range seeds {
+		trials[i].seed = seed
+	}
+	return trials
+}
+
+// verdict is the result of one trial's process.
 type verdict struct {
-	seed   uint64
+	trial
 	ok     bool
 	output string
 	trace  string
 	counts map[string]int
 }
 
-// run runs one seed in a process of its own, so that every run is the same. Arguments, environment and the length of
+// run runs a trial in a process of its own, so that every run is the same. Arguments, environment and the length of
 // the working folder's name must be the same, too, because they are on the heap. Memory profiling is off, because it
-// allocates at random.
-func (b *builder) run(ctx context.Context, binary string, seed uint64, trace string) verdict {
-	ctx, cancel := context.WithTimeout(ctx, takes(seed))
+// allocates at random. An order is one more argument, which changes the random numbers of the runtime but not the plan.
+func (b *builder) run(ctx context.Context, binary string, t trial, trace string) verdict {
+	ctx, cancel := context.WithTimeout(ctx, takes(t.seed))
 	defer cancel()
-	v := verdict{seed: seed, counts: map[string]int{}}
+	v := verdict{trial: t, counts: map[string]int{}}
 	dir := filepath.Join(b.dir, fmt.Sprintf("%08d", b.runs.Add(1)))
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		v.output = err.Error()
@@ -72,15 +98,18 @@ func (b *builder) run(ctx context.Context, binary string, seed uint64, trace str
 	defer func() { _ = os.RemoveAll(dir) }() // the builder removes what is left
 	cmd := exec.CommandContext(ctx, binary)
 	cmd.Args = []string{
-		"sim", "-test.run=^TestWorlds$", "-test.v", fmt.Sprint("-sim.seed=", seed), "-sim.tally=tally",
+		"sim", "-test.run=^TestWorlds$", "-test.v", fmt.Sprint("-sim.seed=", t.seed), "-sim.tally=tally",
 		"-sim.trace=trace",
+	}
+	if t.order > 0 {
+		cmd.Args = append(cmd.Args, fmt.Sprint("-sim.order=", t.order))
 	}
 	cmd.Dir = dir
 	cmd.Env = []string{"GOMAXPROCS=1", "GOGC=off", "GOMEMLIMIT=2GiB", "GODEBUG=asyncpreemptoff=1,memprofilerate=0"}
 	out, err := cmd.CombinedOutput()
 	v.ok, v.output = err == nil, string(out)
 	if ctx.Err() != nil {
-		v.output = fmt.Sprintf("seed %d did not end within %v\n", seed, takes(seed)) + v.output
+		v.output = fmt.Sprintf("%s did not end within %v\n", t, takes(t.seed)) + v.output
 	}
 	if m := regexp.MustCompile(`trace ([0-9a-f]{12})`).FindStringSubmatch(v.output); m != nil {
 		v.trace = m[1]
@@ -116,7 +145,7 @@ func TestSeeds(t *testing.T) {
 	all := newTally()
 	traces := map[uint64]string{}
 	passed := 0
-	results := b.runAll(binary, seeds, func(v verdict) {
+	results := b.runAll(binary, firstOrder(seeds), func(v verdict) {
 		all.merge(v.counts)
 		traces[v.seed] = v.trace
 		if !v.ok {
@@ -151,7 +180,7 @@ func (b *builder) replays(binary string, seeds []uint64, traces map[uint64]strin
 	again := slices.Clone(seeds)
 	rand.Shuffle(len(again), func(i, j int) { again[i], again[j] = again[j], again[i] })
 	again = again[:min(handful, len(again))]
-	b.runAll(binary, again, func(v verdict) {
+	b.runAll(binary, firstOrder(again), func(v verdict) {
 		if v.trace == "" || v.trace != traces[v.seed] {
 			b.Errorf("two runs of seed %d differ, with the traces %q and %q, so a failure cannot be repeated", v.seed,
 				traces[v.seed], v.trace)
@@ -171,27 +200,27 @@ func (b *builder) untilStopped() (context.Context, context.CancelFunc) {
 	return ctx, func() { cancel(); stop() }
 }
 
-// runAll runs seeds, as many at the same time as there are processors, and returns those that failed, in order. If it
-// is stopped, it says which seeds have not ended.
-func (b *builder) runAll(binary string, seeds []uint64, each func(verdict)) (failed []verdict) {
+// runAll runs trials, as many at the same time as there are processors, and returns those that failed, in order. If it
+// is stopped, it says which have not ended.
+func (b *builder) runAll(binary string, trials []trial, each func(verdict)) (failed []verdict) {
 	ctx, cancel := b.untilStopped()
 	defer cancel()
-	todo := make(chan uint64)
+	todo := make(chan trial)
 	var mu sync.Mutex
 	var workers sync.WaitGroup
-	left := map[uint64]bool{}
-	for _, seed := range seeds {
-		left[seed] = true
+	left := map[trial]bool{}
+	for _, t := range trials {
+		left[t] = true
 	}
 	for range runtime.NumCPU() {
 		workers.Go(func() {
-			for seed := range todo {
-				v := b.run(ctx, binary, seed, "")
+			for t := range todo {
+				v := b.run(ctx, binary, t, "")
 				if !v.ok && ctx.Err() != nil {
 					return
 				}
 				mu.Lock()
-				delete(left, seed)
+				delete(left, t)
 				each(v)
 				if !v.ok {
 					failed = append(failed, v)
@@ -200,20 +229,52 @@ func (b *builder) runAll(binary string, seeds []uint64, each func(verdict)) (fai
 			}
 		})
 	}
-	for _, seed := range seeds {
+	for _, t := range trials {
 		select {
-		case todo <- seed:
+		case todo <- t:
 		case <-ctx.Done():
 		}
 	}
 	close(todo)
 	workers.Wait()
 	if len(left) > 0 {
-		b.Errorf("stopped (%v): %d seeds have not ended: %v", context.Cause(ctx), len(left),
-			slices.Sorted(maps.Keys(left)))
+		b.Errorf("stopped (%v): %d worlds have not ended: %v", context.Cause(ctx), len(left),
+			slices.SortedFunc(maps.Keys(left), compareTrials))
 	}
-	slices.SortFunc(failed, func(a, b verdict) int { return int(a.seed) - int(b.seed) })
+	slices.SortFunc(failed, func(a, b verdict) int { return compareTrials(a.trial, b.trial) })
 	return failed
+}
+
+func compareTrials(a, b trial) int {
+	return cmp.Or(cmp.Compare(a.seed, b.seed), cmp.Compare(a.order, b.order))
+}
+
+// TestOrders runs the same plans in other orders of goroutines. A plain `go test` meets one order by chance; here a
+// failure can be repeated.
+func TestOrders(t *testing.T) {
+	if *manyOrders == 0 {
+		t.Skip("run it with: make sim ORDERS=n")
+	}
+	seeds := fewSeeds()
+	if *replaySeed != 0 {
+		seeds = []uint64{*replaySeed}
+	}
+	var trials []trial
+	for order := range *manyOrders {
+		for _, seed := range seeds {
+			trials = append(trials, trial{seed, order + 1})
+		}
+	}
+	b := newBuilder(t)
+	passed := 0
+	for _, v := range b.runAll(b.build("sim"), trials, func(v verdict) {
+		if v.ok {
+			passed++
+		}
+	}) {
+		t.Errorf("a world failed; to repeat it: make sim %s\n%s", v.trial, clip(v.output, 60))
+	}
+	fmt.Printf("%d of %d worlds passed\n", passed, len(trials))
 }
 
 // TestReplay runs one seed twice, and checks that both runs are the same.
@@ -223,8 +284,9 @@ func TestReplay(t *testing.T) {
 	}
 	b := newBuilder(t)
 	binary := b.build("sim")
-	first := b.run(t.Context(), binary, *replaySeed, filepath.Join(b.dir, "first"))
-	second := b.run(t.Context(), binary, *replaySeed, "")
+	again := trial{*replaySeed, *oneOrder}
+	first := b.run(t.Context(), binary, again, filepath.Join(b.dir, "first"))
+	second := b.run(t.Context(), binary, again, "")
 	fmt.Print(first.output)
 	switch {
 	case first.trace == "" || first.trace != second.trace:
