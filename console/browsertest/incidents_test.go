@@ -20,22 +20,24 @@ import (
 	"github.com/godwitmq/godwit/ops"
 )
 
-// press presses the link, button or summary that says something, as soon as it is there. The page may replace its
-// elements meanwhile, so that finding and pressing are one step.
+// press presses the link, button or summary that says something, as soon as it is there.
 func (b *tab) press(text string) {
 	b.Helper()
 	b.pressIn("a, button, summary", text)
 }
 
+// pressIn presses one element that a selector finds. A press may leave the page, and an answer that comes after that is
+// lost: then the element would be looked for on the next page. So the answer comes first. The page may replace the
+// element meanwhile, so it is found again.
 func (b *tab) pressIn(selector, text string) {
 	b.Helper()
 	b.until(fmt.Sprintf(`(() => {
-		const e = [...document.querySelectorAll(%q)].find((e) => e.textContent.includes(%q) && !e.dataset.pressed);
+		const find = () => [...document.querySelectorAll(%q)].find((e) => e.textContent.includes(%q));
+		const press = (e) => e?.dispatchEvent(new MouseEvent("click", { bubbles: true, cancelable: true }));
+		const e = find();
 		if (!e) return false;
-		if (e.localName !== "summary") e.dataset.pressed = "1";
-		const link = e.closest("a");
-		if (link && link !== e) link.dispatchEvent(new MouseEvent("click", { bubbles: true, cancelable: true }));
-		else e.dispatchEvent(new MouseEvent("click", { bubbles: true, cancelable: true }));
+		if (e.localName === "summary") press(e);
+		else setTimeout(() => press(find()?.closest("a") ?? find()));
 		return true;
 	})()`, selector, text))
 }
@@ -163,6 +165,7 @@ func (b *counted) Inspect(ctx context.Context, ch driver.Channel) (driver.Depth,
 
 // A type of messages always fails: its group is found, one message is edited and requeued, the others are deleted.
 func TestIncidentPoisonType(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.ensure(orders, nil)
 	var done tally
@@ -268,6 +271,7 @@ func waitForScanner(ctx context.Context) error {
 
 // A handler is stuck: its stack says where; when its time has passed, its message is deleted from the dead letters.
 func TestIncidentStuckHandler(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	uploads := driver.Channel{Queue: "uploads"}
 	w.ensure(uploads, nil)
@@ -280,7 +284,7 @@ func TestIncidentStuckHandler(t *testing.T) {
 		return godwit.Verdict{Action: godwit.ActionRetry}
 	}
 	own := w.consumes("uploads",
-		&godwit.ConsumerOptions{Concurrency: 2, ProcessingTimeout: 15 * time.Second, Policy: policy},
+		&godwit.ConsumerOptions{Concurrency: 2, ProcessingTimeout: 8 * time.Second, Policy: policy},
 		func(ctx context.Context, d *godwit.Delivery) error {
 			if strings.Contains(string(d.Body), "endless") {
 				return waitForScanner(ctx)
@@ -318,6 +322,7 @@ func TestIncidentStuckHandler(t *testing.T) {
 
 // The messages of a slow tenant keep those of the others waiting: they are moved to a channel of their own.
 func TestIncidentSlowTenant(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	slow := driver.Channel{Queue: "orders_slow"}
 	w.ensure(orders, nil)
@@ -369,6 +374,7 @@ func TestIncidentSlowTenant(t *testing.T) {
 
 // The retention of dead letters is about to end: they are requeued before the service deletes them.
 func TestIncidentRetention(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.ensure(orders, nil)
 	w.ensure(mails, nil)

@@ -20,6 +20,7 @@ import (
 
 // On Kafka every page shows something or says why not, and dead letters are requeued with confirmation and progress.
 func TestKafka(t *testing.T) {
+	t.Parallel()
 	b, err := kafkalocal.Open(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)

@@ -54,6 +54,7 @@ func TestLiveAndFilter(t *testing.T) {
 
 // A group is found, selected, planned, confirmed by its name and requeued, with progress; another run is canceled.
 func TestRequeueAndCancel(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.ensure(orders, nil)
 	w.poison(150, "no stock for article 7")
@@ -141,6 +142,7 @@ func TestKeyboard(t *testing.T) {
 
 // Without script, pages show the same, and forms act.
 func TestWithoutScript(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.ensure(orders, nil)
 	w.poison(2, "no stock")

@@ -15,6 +15,7 @@ import (
 
 // Every page loads without a complaint of the browser, light and dark and on a phone; screenshots show them.
 func TestPages(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	b, depths := w.incidents()
 	base := w.serve(b, &console.Options{
