@@ -35,6 +35,9 @@ done
 // one is mended in the worker. A requeue is killed in the middle. Every message is handled, and only those that the
 // journal names may be handled twice.
 func TestIncident(t *testing.T) {
+	if apart(t) {
+		return
+	}
 	server := onServer(t)
 	t.Chdir(t.TempDir())
 	size := fullrun.Pick(1, 5)

@@ -197,6 +197,9 @@ func foreignMessages() (ms []foreignMessage) {
 // Messages of another program, with ten attributes of every type, go through a death, an export, an import and a
 // requeue, and are then byte for byte what that program had sent.
 func TestForeignMessages(t *testing.T) {
+	if apart(t) {
+		return
+	}
 	l := newLetters(t, driver.Channel{Queue: "orders"}, 0)
 	f := newForeign(t, l.server)
 	sent := foreignMessages()
@@ -246,6 +249,9 @@ func die(t *testing.T, b godwit.Backend, channel string, n int) {
 
 // Of three consumers of an exchange, only the one whose message died gets it again.
 func TestRequeueReachesOneConsumer(t *testing.T) {
+	if apart(t) {
+		return
+	}
 	server := onServer(t)
 	b, err := snssqs.Open(t.Context(), &snssqs.Options{CancelPolls: true})
 	if err != nil {

@@ -346,6 +346,9 @@ var dataKills = flag.Int("data-kills", 20, "how often the server with --data is 
 // A server with --data is killed again and again under load. What was acknowledged is there, what was deleted and
 // acknowledged stays away, groups are in order, and no duplicate is delivered.
 func TestLocalDataSurvivesKills(t *testing.T) {
+	if apart(t) {
+		return
+	}
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	s := &survivors{

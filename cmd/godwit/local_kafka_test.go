@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(actAsCommand) != "" {
 		main()
 	}
-	os.Exit(m.Run())
+	os.Exit(runTests(m))
 }
 
 // served starts the test binary as `godwit local` with these arguments, in a process of its own, and returns it with

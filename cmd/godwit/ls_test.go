@@ -130,6 +130,9 @@ func TestLs(t *testing.T) {
 
 // --problems leaves out what is well, --sort puts the worst first, and --watch lists again until it is interrupted.
 func TestLsProblems(t *testing.T) {
+	if apart(t) {
+		return
+	}
 	onServer(t)
 	for _, channel := range []string{"a", "b", "c"} {
 		provisioned(t, channel, nil)

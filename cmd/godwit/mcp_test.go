@@ -251,6 +251,9 @@ func (m *model) is(dead, waiting int64) {
 
 // A model that may act plans a requeue, and its token starts it once, with the messages that were counted.
 func TestMCPActs(t *testing.T) {
+	if apart(t) {
+		return
+	}
 	m := newModel(t, "--act", "--bodies", "--data", t.TempDir())
 	if names := m.tools(); len(names) != 11 {
 		t.Errorf("tools %v", names)

@@ -109,6 +109,9 @@ func TestWrongNumbers(t *testing.T) {
 
 // What senders and services write is escaped in every command that shows it.
 func TestNothingControlsTheTerminal(t *testing.T) {
+	if apart(t) {
+		return
+	}
 	const evil = "x\x1b[2J\u009b\u202e\r"
 	onServer(t)
 	b, err := snssqs.Open(t.Context(), nil)

@@ -13,6 +13,9 @@ import (
 
 // A channel is purged with --yes only.
 func TestPurge(t *testing.T) {
+	if apart(t) {
+		return
+	}
 	for name, on := range map[string]func(*testing.T) godwit.Backend{"aws": func(t *testing.T) godwit.Backend {
 		onServer(t)
 		b, err := snssqs.Open(t.Context(), nil)

@@ -21,6 +21,9 @@ import (
 // On Kafka, dead letters go back to their topic with their keys, in order; those that are not selected stay, and a
 // second run finds only them.
 func TestRequeueOnKafka(t *testing.T) {
+	if apart(t) {
+		return
+	}
 	onBrokers(t)
 	b, err := kafka.Open(t.Context(), nil)
 	if err != nil {

@@ -115,6 +115,9 @@ func (l *letters) command(status int, args ...string) (out, errOut string) {
 
 // The command first says what would happen, and does it with --yes.
 func TestRequeue(t *testing.T) {
+	if apart(t) {
+		return
+	}
 	l := newLetters(t, driver.Channel{Queue: "orders"}, 30)
 	journal := filepath.Join(t.TempDir(), "journal")
 	args := []string{
@@ -145,6 +148,9 @@ func TestRequeue(t *testing.T) {
 // Where nothing has to be looked at, SQS moves the messages by itself, and the command shows the task. Where it
 // refuses, Godwit does it.
 func TestRequeueByTheService(t *testing.T) {
+	if apart(t) {
+		return
+	}
 	for queue, moved := range map[string]bool{"orders": true, "plain": false} {
 		l := newLetters(t, driver.Channel{Queue: queue}, 30)
 		_, errOut := l.command(exitDone, "requeue", queue+"@dlq", "--to", queue, "--max-deaths", "-1", "--yes",
@@ -162,6 +168,9 @@ func TestRequeueByTheService(t *testing.T) {
 // A requeue that is killed at fifty places, before and after a call took effect, loses nothing. What is doubled is
 // named in the journal; on an ordered queue, keys keep their order.
 func TestRequeueIsKilled(t *testing.T) {
+	if apart(t) {
+		return
+	}
 	for _, ch := range []driver.Channel{{Queue: "orders"}, {Queue: "queued", Ordered: true}} {
 		t.Run(ch.Queue, func(t *testing.T) {
 			messages, kills := fullrun.Pick(900, 3000), fullrun.Pick(12, 50)
@@ -294,6 +303,9 @@ func namedBy(t *testing.T, journal string) map[string]bool {
 
 // A peek shows messages; an export and an import are the same messages, types and all.
 func TestPeekExportImport(t *testing.T) {
+	if apart(t) {
+		return
+	}
 	l := newLetters(t, driver.Channel{Queue: "orders"}, 30)
 	out, _ := l.command(exitDone, "peek", "orders@dlq", "-n", "3", "--receive")
 	if strings.Count(out, `"n": `) != 3 {

@@ -96,6 +96,9 @@ func sentTo(t *testing.T, channel string, n int) {
 
 // A tail beside a consumer: both get every message, once, and nothing is left of the tail.
 func TestTailBesideAConsumer(t *testing.T) {
+	if apart(t) {
+		return
+	}
 	const n = 60
 	for backend, begin := range map[string]func(t *testing.T) godwit.Backend{
 		onAWS: func(t *testing.T) godwit.Backend {

@@ -127,6 +127,9 @@ func deadLetter(t *testing.T, channel string) {
 // On a terminal of 40 columns, top shows a channel with its dead letter, describes it, and sends it back after a
 // question. The terminal is as before when it ends.
 func TestTop(t *testing.T) {
+	if apart(t) {
+		return
+	}
 	server := onServer(t)
 	deadLetter(t, "orders")
 	term := onTerminal(t, 40, nil, "top", "--every", "1s")
@@ -185,6 +188,9 @@ func TestTopWithoutATerminal(t *testing.T) {
 // On a terminal, more than a hundred messages are deleted or sent after a question, and what is lost in a protected
 // context after its name. Any other answer changes nothing.
 func TestQuestions(t *testing.T) {
+	if apart(t) {
+		return
+	}
 	server := onServer(t)
 	provisioned(t, "orders", nil)
 	if _, errOut, status := call(t, "send", "orders", "x", "-n", "101"); status != exitDone {
@@ -226,6 +232,9 @@ func TestQuestions(t *testing.T) {
 
 // Work that takes long draws a bar on a terminal, with rate and time left, and tells a line a second elsewhere.
 func TestLongWork(t *testing.T) {
+	if apart(t) {
+		return
+	}
 	onServer(t)
 	provisioned(t, "orders", nil)
 	provisioned(t, "copies", nil)
@@ -263,6 +272,9 @@ func TestLongWork(t *testing.T) {
 // On a terminal, a list has the color of each problem, also where there is no room for columns; NO_COLOR and pipes have
 // none. What a channel's texts could do to the terminal is escaped in colored rows, too.
 func TestLsInColor(t *testing.T) {
+	if apart(t) {
+		return
+	}
 	onServer(t)
 	deadLetter(t, "orders")
 	provisioned(t, "bills", nil)
