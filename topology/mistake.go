@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/godwitmq/godwit/internal/nearname"
 )
@@ -51,6 +52,11 @@ type mistakes struct {
 
 // add adds a mistake at a path. A path that is not in the file is reported at the nearest one above it.
 func (m *mistakes) add(path, format string, args ...any) {
+	for i, arg := range args {
+		if d, ok := arg.(time.Duration); ok {
+			args[i] = short(d, "0s") // as in the file
+		}
+	}
 	where, known := m.at[path]
 	for above := path; !known && above != ""; {
 		above = above[:max(strings.LastIndexByte(above, '.'), 0)]

@@ -53,7 +53,7 @@ func TestTopology(t *testing.T) {
 	if err := json.Unmarshal([]byte(text), &steps); err != nil || len(steps) != 1 || steps[0].From != "345600" {
 		t.Errorf("in JSON: %+v, %v", steps, err)
 	}
-	call(exitUsage, "3:5: channels.orders.delay: it is 1h0m0s", "plan",
+	call(exitUsage, "3:5: channels.orders.delay: it is 1h", "plan",
 		declaration(t, "channels:\n  orders:\n    delay: 1h"))
 	call(exitUsage, "name one file", "plan")
 
