@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strings"
 	"testing"
 	"time"
 )
@@ -28,6 +29,11 @@ func apart(t *testing.T) bool {
 	if end, limited := t.Deadline(); limited {
 		args = append(args, fmt.Sprint("-test.timeout=", time.Until(end)))
 	}
+	flag.Visit(func(f *flag.Flag) {
+		if !strings.HasPrefix(f.Name, "test.") {
+			args = append(args, fmt.Sprintf("-%s=%s", f.Name, f.Value))
+		}
+	})
 	cmd := exec.CommandContext(t.Context(), os.Args[0], args...)
 	cmd.Env = append(os.Environ(), actAsTest+"="+t.Name())
 	out, err := cmd.CombinedOutput()
