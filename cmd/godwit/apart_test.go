@@ -42,6 +42,8 @@ func apart(t *testing.T) bool {
 		t.Errorf("%v\n%s", err, out)
 	case bytes.Contains(out, []byte("--- SKIP: "+t.Name())):
 		t.Skipf("%s", out)
+	default:
+		t.Logf("%s", out)
 	}
 	return true
 }
