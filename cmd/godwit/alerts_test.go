@@ -35,16 +35,7 @@ func TestAlerts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := godwit.NewProducer(t.Context(), b, "orders", nil)
-	if err == nil {
-		err = p.SendBatch(t.Context(), make([]godwit.Message, 2))
-	}
-	if err == nil {
-		err = p.Close(t.Context())
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	fill(t, b, "orders", 2)
 	args := []string{
 		"alerts", "--once", "--slack", "--namespace", "prod", "--state", filepath.Join(t.TempDir(), "alerts"), "-o",
 		"json",

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"strings"
 	"testing"
@@ -37,6 +38,18 @@ func onServer(t *testing.T) *localaws.Server {
 		t.Setenv(name, value)
 	}
 	return server
+}
+
+// fill sends empty messages to a channel.
+func fill(t *testing.T, b godwit.Backend, channel string, n int) {
+	t.Helper()
+	p, err := godwit.NewProducer(t.Context(), b, channel, nil)
+	if err == nil {
+		err = errors.Join(p.SendBatch(t.Context(), make([]godwit.Message, n)), p.Close(t.Context()))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // onBrokers points the environment at a new broker of Kafka.
@@ -94,16 +107,7 @@ func TestLs(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = b.Close(context.Background()) }()
-	p, err := godwit.NewProducer(t.Context(), b, "orders", nil)
-	if err == nil {
-		err = p.SendBatch(t.Context(), make([]godwit.Message, 3))
-	}
-	if err == nil {
-		err = p.Close(t.Context())
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	fill(t, b, "orders", 3)
 	for range 2 {
 		var out, errOut bytes.Buffer
 		if status := run(t.Context(), []string{"ls", "-o", "json"}, &out, &errOut); status != exitDone {
@@ -237,16 +241,7 @@ func TestLsOnKafka(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = b.Close(context.Background()) }()
-	p, err := godwit.NewProducer(t.Context(), b, "orders", nil)
-	if err == nil {
-		err = p.SendBatch(t.Context(), make([]godwit.Message, 3))
-	}
-	if err == nil {
-		err = p.Close(t.Context())
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	fill(t, b, "orders", 3)
 	var out, errOut bytes.Buffer
 	if status := run(t.Context(), []string{"ls", "-o", "jsonl"}, &out, &errOut); status != exitDone {
 		t.Fatalf("status %d: %s", status, &errOut)

@@ -34,16 +34,7 @@ func TestPurge(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := on(t)
 			defer func() { _ = b.Close(context.Background()) }()
-			p, err := godwit.NewProducer(t.Context(), b, "orders", nil)
-			if err == nil {
-				err = p.SendBatch(t.Context(), make([]godwit.Message, 3))
-			}
-			if err == nil {
-				err = p.Close(t.Context())
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			fill(t, b, "orders", 3)
 			for _, step := range []struct {
 				args        string
 				status      int
@@ -85,13 +76,7 @@ func TestPurgeOfASharedTopic(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = b.Close(context.Background()) }()
-	p, err := godwit.NewProducer(t.Context(), b, "events.*", nil)
-	if err == nil {
-		err = p.SendBatch(t.Context(), make([]godwit.Message, 3))
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	fill(t, b, "events.*", 3)
 	for _, channel := range []string{"events.audit", "events.mobile"} {
 		ctx, stop := context.WithCancel(t.Context())
 		c, err := godwit.NewConsumer(ctx, b, channel, nil)
