@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -109,6 +110,40 @@ func requeueOnSQS(t *testing.T, ch driver.Channel) {
 		t.Errorf("%d of %d messages, %d twice, %d named, %d stay: %+v", len(times), n, doubled, len(r.Doubled),
 			len(left), r)
 	}
+}
+
+// A message that the service refuses stays. The journal then says that it was not sent after all, so that the next run
+// does not name it as perhaps doubled.
+func TestRequeueOfRefusedMessages(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, b := newSQS(t, orders)
+		m.put(orders, letter("", "a"), letter("", "b"))
+		m.reject(orders, refused)
+		stop := b.Server().Control("sqs.SendMessageBatch", func(context.Context, *localaws.Request) localaws.Outcome {
+			return localaws.Outcome{FailEntries: func(id string) *wire.Error {
+				if id != "0" {
+					return nil
+				}
+				return &wire.Error{Code: "InvalidMessageContents", Message: "not allowed"}
+			}}
+		})
+		path := filepath.Join(t.TempDir(), "journal")
+		r, err := ops.Requeue(t.Context(), b, "orders@dlq", &ops.RequeueOptions{Journal: path})
+		stop()
+		if r.Moved != 1 || r.Stay.Refused != 1 {
+			t.Fatalf("%+v: %v", r, err)
+		}
+		j, err := ops.OpenJournal(path, "orders@dlq", "orders")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if open := j.Open(); len(open) > 0 {
+			t.Errorf("in doubt: %q", open)
+		}
+		if err := j.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // The body of a large message stays in the store when the message is requeued, and its pointer is sent on.
