@@ -30,6 +30,9 @@ func TestCluster(t *testing.T) {
 	t.Run("TLS and SASL", func(t *testing.T) { connects(t, c) })
 	t.Run("rack", func(t *testing.T) { readsNearby(t, c) })
 	t.Run("brokers lost", func(t *testing.T) { losesBrokers(t, c) })
+	if testing.Short() {
+		return // transactions beside lost brokers take minutes: only in the full run
+	}
 	t.Run("brokers lost, transactions", func(t *testing.T) { losesBrokersInTransactions(t, c, kafka.Options{}) })
 	t.Run("brokers lost, transactions, parked", func(t *testing.T) {
 		losesBrokersInTransactions(t, c, kafka.Options{Retries: kafka.RetryPark, Tiers: []time.Duration{time.Second}})
