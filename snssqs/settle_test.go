@@ -8,7 +8,7 @@ import (
 	"github.com/godwitmq/godwit/localaws"
 )
 
-// SQS counts whole seconds, so the delay of a retry is rounded up: the message does not come early.
+// SQS counts whole seconds, so the delay of a retry is rounded up: the message is not delivered early.
 func TestARetryIsNotEarly(t *testing.T) {
 	for _, ordered := range []bool{false, true} {
 		inWorld(t, localaws.Options{}, func(w *world) {
@@ -25,7 +25,7 @@ func TestARetryIsNotEarly(t *testing.T) {
 			}
 			w.receive(r, 1)
 			if took := time.Since(begun); took < after || took > after+time.Second {
-				t.Errorf("ordered %v: it came again after %v, want %v", ordered, took, after)
+				t.Errorf("ordered %v: it was delivered again after %v, want %v", ordered, took, after)
 			}
 		})
 	}
