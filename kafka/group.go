@@ -63,12 +63,18 @@ func (g *group) join(ctx context.Context) error {
 	m := &member{g: g, Member: &records.Member{
 		Group: s.group, Instance: s.instance(), Topics: map[string]kadm.TopicID{},
 	}}
-	names := slices.AppendSeq([]string{s.topic}, maps.Keys(s.tiers))
-	for _, name := range names {
+	all := maps.Clone(s.tiers)
+	maps.Copy(all, s.former)
+	var names []string
+	for _, name := range slices.AppendSeq([]string{s.topic}, maps.Keys(all)) {
 		t, err := s.b.cluster.Find(ctx, name)
+		if _, former := s.former[name]; former && err != nil && driver.ClassOf(err) == driver.NotFound {
+			continue // it was empty, and somebody has deleted it
+		}
 		if err != nil {
 			return err
 		}
+		names = append(names, name)
 		m.Topics[name] = t.ID
 		if name == s.topic {
 			m.partitions, m.share = t.Partitions, fetchShare(t.Partitions)

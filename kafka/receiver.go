@@ -33,6 +33,9 @@ func newReceiver(
 ) (*receiver, error) {
 	r := &receiver{}
 	r.sub = subscribe(b, from, o, why, func() string { return r.group.log() })
+	if err := r.sub.findFormer(ctx); err != nil {
+		return nil, err
+	}
 	r.ledger = records.New(r.sub.rules())
 	r.committer = newCommitter(r.sub, r.ledger)
 	r.group = &group{sub: r.sub, ledger: r.ledger, committer: r.committer, ended: make(chan struct{})}

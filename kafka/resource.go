@@ -13,7 +13,8 @@ import (
 
 // Resource replaces the topic and the group that a channel would have by its name with existing ones, whatever their
 // names are. Options.Namespace is not put before them. Godwit uses a mapped topic, and never creates, changes or
-// deletes it. Tiers are named after the channel, and so are dead letters without DeadLetters.
+// deletes it. Tiers, and dead letters without DeadLetters, are named after the channel and, if it is mapped, the group:
+// orders.orders--billing.dlq.
 type Resource struct {
 	// Topic is the topic of a one-to-one channel (orders), or of an exchange (wishlist_events.*). Set it to read from a
 	// topic that exists, or to send to it. "": the one that has the channel's name.
@@ -51,7 +52,7 @@ func (o *Options) mapping() (m layout.Mapping, err error) {
 		}
 		places[ch] = layout.Place{Topic: r.Topic, Group: r.Group, DeadLetters: r.DeadLetters}
 	}
-	m = layout.NewMapping(places)
+	m = layout.NewMapping(o.Namespace, places)
 	return m, distinct(layout.Names{Namespace: o.Namespace, Mapping: m})
 }
 

@@ -2,12 +2,14 @@ package kafka
 
 import (
 	"cmp"
+	"context"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/kafka/internal/deadletter"
+	"github.com/godwitmq/godwit/kafka/internal/operate"
 	"github.com/godwitmq/godwit/kafka/internal/records"
 	"github.com/godwitmq/godwit/kafka/internal/send"
 	"github.com/godwitmq/godwit/kafka/internal/transact"
@@ -26,6 +28,8 @@ type subscription struct {
 	tiersOnly  bool                     // for a share group, whose own client reads the channel's topic
 	transforms bool                     // results and completions are in transactions
 	tiers      map[string]time.Duration // waiting time by topic
+	former     map[string]time.Duration // the topics by names of earlier versions: some of tiers, or letters
+	letters    string                   // the dead letters of several groups; "": there are none
 	retry      RetryQueue               // nil: the core holds every retry
 	dead       DeadLetterQueue          // nil: this channel has no dead letters
 }
@@ -71,6 +75,26 @@ func subscribe(b *Backend, from driver.Channel, o driver.ReceiverOptions, why pu
 	return s
 }
 
+// findFormer adds the topics by names of earlier versions in which records of this channel's group are left.
+func (s *subscription) findFormer(ctx context.Context) error {
+	if _, tiered := s.retry.(*tierQueue); !tiered && !s.from.DeadLetter {
+		return nil
+	}
+	f, err := operate.FindFormer(ctx, s.b.operator, s.from)
+	if err == nil {
+		err = f.Begin(ctx)
+	}
+	s.former = f.Topics
+	for topic, stay := range f.Topics {
+		if s.from.DeadLetter {
+			s.letters = topic
+		} else {
+			s.tiers[topic] = stay
+		}
+	}
+	return err
+}
+
 // places is roughly how many places the core has for deliveries.
 func (s *subscription) places() int { return cmp.Or(s.o.Window, records.Window) }
 
@@ -93,8 +117,11 @@ func (s *subscription) commitInterval() time.Duration {
 // rules are what the ledger needs to know.
 func (s *subscription) rules() records.Rules {
 	park, byPartition := s.set.Retries == RetryPark, s.set.Ordering == OrderByPartition
+	alive := s.from
+	alive.DeadLetter = false
 	return records.Rules{
 		Channel: s.from.String(), Topic: s.topic, Consumer: s.consumer, Stays: s.tiers, Filter: s.o.Filter,
+		Letters: s.letters, DiedIn: s.b.channels.Group(alive),
 		ByPartition: byPartition, Unordered: s.set.Ordering == OrderNone, InOrder: s.inOrder(),
 		Parks: park, MarksEnds: park && len(s.tiers) > 0, Moves: s.retry != nil && s.retry.Durable(),
 		Blocks:   s.set.Retries == RetryBlock && s.set.Ordering == OrderByKey && !s.tiersOnly,

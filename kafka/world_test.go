@@ -28,6 +28,7 @@ type world struct {
 	network *kfake.VirtualNetwork
 	client  *kgo.Client
 	admin   *kadm.Client
+	former  bool // processes that begin are of a version that names tiers and dead letters without the group
 }
 
 func inWorld(t *testing.T, f func(w *world)) {
@@ -82,6 +83,9 @@ func (w *world) begin(o kafka.Options, events driver.Events) *life {
 	var err error
 	if l.b, err = kafka.Open(w.Context(), &o); err != nil {
 		w.Fatal(err)
+	}
+	if w.former {
+		l.b.UseFormerNames()
 	}
 	if err := l.b.Ensure(w.Context(), driver.ChannelSpec{Channel: orders, Owner: true}); err != nil {
 		w.Fatal(err)

@@ -74,7 +74,7 @@ func TestTiersFollowTheirPartition(t *testing.T) {
 
 // The tiers of mapped channels follow the topics that these are mapped to, also if two channels have one group.
 func TestTiersOfMappedChannels(t *testing.T) {
-	names := layout.Names{Mapping: layout.NewMapping(map[driver.Channel]layout.Place{
+	names := layout.Names{Mapping: layout.NewMapping("", map[driver.Channel]layout.Place{
 		{Queue: "orders"}: {Topic: "Shop.Orders", Group: "billing"}, {Queue: "invoices"}: {Group: "billing"},
 	})}
 	got := assignedBy(t, Following(names, "billing"), 3, map[string]int32{

@@ -54,7 +54,7 @@ func TestThePartitionWithoutAKey(t *testing.T) {
 
 // A mapped topic has the partitions of its keys, whatever it is called, and mapped dead letters keep theirs.
 func TestPartitionsOfMappedTopics(t *testing.T) {
-	ps := Partitioner(layout.Names{Mapping: layout.NewMapping(map[driver.Channel]layout.Place{
+	ps := Partitioner(layout.Names{Mapping: layout.NewMapping("", map[driver.Channel]layout.Place{
 		{Queue: "orders"}: {Topic: "shop.retry.orders", DeadLetters: "shop.rejected"},
 	})})
 	r := &kgo.Record{Key: []byte("abc"), Partition: 4}

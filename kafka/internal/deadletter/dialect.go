@@ -21,7 +21,7 @@ const (
 	TopicHeader     = wire.DeadPrefix + "topic"
 	PartitionHeader = wire.DeadPrefix + "partition"
 	OffsetHeader    = wire.DeadPrefix + "offset"
-	GroupHeader     = wire.DeadPrefix + "group"
+	GroupHeader     = wire.DeadGroupHeader
 	countHeader     = wire.DeadPrefix + "delivery.count"
 	messageHeader   = wire.DeadPrefix + "message"
 	// historyHeader has every death of the record, the latest last, like the envelope of other backends. It stays when

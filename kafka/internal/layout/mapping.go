@@ -2,15 +2,22 @@ package layout
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/godwitmq/godwit/driver"
 )
 
 // Place is what a channel uses instead of what it would have by its name. "": by its name.
-type Place struct{ Topic, Group, DeadLetters string }
+type Place struct {
+	Topic, Group, DeadLetters string
+
+	label string // what the names of tiers and dead letters have of the group; "": nothing
+}
 
 // Mapping has the places of channels that use topics and groups of other names. It does not change. The zero value has
 // none.
@@ -20,19 +27,36 @@ type Mapping struct {
 	letters map[string]bool             // the mapped topics of dead letters
 }
 
-// NewMapping returns the mapping of some channels. An exchange is a channel without a queue.
-func NewMapping(places map[driver.Channel]Place) Mapping {
+// NewMapping returns the mapping of some channels of a namespace. An exchange is a channel without a queue.
+func NewMapping(namespace string, places map[driver.Channel]Place) Mapping {
 	m := Mapping{
 		places: maps.Clone(places), topics: map[string][]driver.Channel{}, letters: map[string]bool{},
 	}
 	for _, ch := range m.Channels() {
 		p := places[ch]
+		if own := (Names{Namespace: namespace}).Group(ch); p.Group != "" && p.Group != own {
+			p.label = groupSeparator + labelOf(p.Group)
+			m.places[ch] = p
+		}
 		if p.Topic != "" {
 			m.topics[p.Topic] = append(m.topics[p.Topic], ch)
 		}
 		if p.DeadLetters != "" {
 			m.letters[p.DeadLetters] = true
 		}
+	}
+	return m
+}
+
+// Apart reports whether a channel has tiers and dead letters of other names than in [Names.Former].
+func (m Mapping) Apart(ch driver.Channel) bool { return m.of(ch).label != "" }
+
+// withoutLabels is a mapping whose groups are not in the names of tiers and dead letters.
+func (m Mapping) withoutLabels() Mapping {
+	m.places = maps.Clone(m.places)
+	for ch, p := range m.places {
+		p.label = ""
+		m.places[ch] = p
 	}
 	return m
 }
@@ -111,4 +135,38 @@ func (m Mapping) isLetters(topic string) bool { return m.letters[topic] }
 
 func key(ch driver.Channel) driver.Channel {
 	return driver.Channel{Exchange: ch.Exchange, Queue: ch.Queue}
+}
+
+const (
+	// groupSeparator stands before a mapped group in the names of its tiers and dead letters. No part of a channel's
+	// name has it.
+	groupSeparator = "--"
+	// labelMost is how long the name of a group may be that is in the name of a topic as it is.
+	labelMost = 40
+	// labelText is how much of another group's name is there, for readers. Its hash tells the groups apart.
+	labelText, labelHash = 26, 12
+)
+
+// labelOf is a group as a part of a topic's name. Groups may have any characters and any length.
+func labelOf(group string) string {
+	if len(group) <= labelMost && !strings.Contains(group, groupSeparator) &&
+		!strings.ContainsFunc(group, func(c rune) bool { return !inTopics(c) }) {
+		return group
+	}
+	text := strings.Map(func(c rune) rune {
+		if !inTopics(c) {
+			return '_'
+		}
+		return c
+	}, group)
+	for strings.Contains(text, groupSeparator) {
+		text = strings.ReplaceAll(text, groupSeparator, "-")
+	}
+	hash := sha256.Sum256([]byte(group))
+	return text[:min(len(text), labelText)] + groupSeparator + hex.EncodeToString(hash[:labelHash/2])
+}
+
+// inTopics reports whether a character may be in the name of a topic.
+func inTopics(c rune) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("._-", c)
 }

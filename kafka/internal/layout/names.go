@@ -34,9 +34,15 @@ type Names struct {
 	Mapping   Mapping
 }
 
-// own are the names that channels have without a mapping. A mapped channel has them for its tiers, and for its dead
-// letters if those are not mapped, so that they are found by their names, and are legal whatever its group is called.
+// own are the names that channels have without a mapping. The names of a mapped channel's tiers begin with them, and so
+// do those of its dead letters if they are not mapped, so that they are found by their names.
 func (n Names) own() Names { return Names{Namespace: n.Namespace} }
+
+// Former are the names of earlier versions, in which all groups of a channel had the same tiers and dead letters.
+func (n Names) Former() Names {
+	n.Mapping = n.Mapping.withoutLabels()
+	return n
+}
 
 // Check returns an error if a channel's names are not valid on Kafka.
 func (n Names) Check(ch driver.Channel) error {
@@ -56,7 +62,7 @@ func (n Names) Check(ch driver.Channel) error {
 	longest := len(n.own().Topic(ch))
 	if ch.Queue != "" {
 		longest += len(partSeparator) + len(n.own().Group(driver.Channel{Exchange: ch.Exchange, Queue: ch.Queue})) +
-			len(longestSuffix)
+			len(n.Mapping.of(ch).label) + len(longestSuffix)
 	}
 	if room := maxTopicName - longest; room < 0 {
 		return fmt.Errorf("channel %s: the names of its topics have up to %d characters, %d more than Kafka permits: "+
@@ -86,6 +92,9 @@ func (n Names) Group(ch driver.Channel) string {
 		name = ch.Exchange + partSeparator + name
 	}
 	if ch.DeadLetter {
+		if p := n.Mapping.of(ch); p.DeadLetters == "" {
+			name += p.label
+		}
 		name += partSeparator + dlqPart
 	}
 	return n.in(name)
@@ -104,7 +113,8 @@ func (n Names) Tier(ch driver.Channel, d time.Duration) string {
 	return n.beside(ch, retryPart+partSeparator+shortly(d))
 }
 
-// Retries is the group that reads the tiers of a channel whose own topic a share group reads.
+// Retries is the group that reads the tiers of a channel whose own topic a share group reads. Another group of the
+// channel has another one, because a member finishes the records in its tiers that are not for its channel's group.
 func (n Names) Retries(ch driver.Channel) string { return n.beside(ch, retryPart) }
 
 // State is the topic of a state that programs share. It is no topic of a channel, because no part of a channel's name
@@ -117,9 +127,11 @@ func (n Names) Member(ch driver.Channel) string { return n.own().Group(ch) }
 
 // Origin returns the topic that a tier's records are from, if the tier is one of a channel whose records a group reads.
 func (n Names) Origin(tier, group string) (of string, ok bool) {
-	for _, ch := range n.Mapping.Channels() {
-		if ch.Queue != "" && n.Group(ch) == group && n.IsTier(ch, tier) {
-			return n.Topic(ch), true
+	for _, names := range []Names{n, n.Former()} {
+		for _, ch := range n.Mapping.Channels() {
+			if _, is := names.Stay(ch, tier); is && ch.Queue != "" && n.Group(ch) == group {
+				return n.Topic(ch), true
+			}
 		}
 	}
 	of, _, ok = strings.Cut(tier, partSeparator+group+TierInfix)
@@ -130,11 +142,6 @@ func (n Names) Origin(tier, group string) (of string, ok bool) {
 		of = n.Topic(ch) // the channel of a mapped exchange
 	}
 	return of, ok
-}
-
-// IsTier reports whether a topic is a tier of a channel, of any waiting time.
-func (n Names) IsTier(ch driver.Channel, topic string) bool {
-	return strings.HasPrefix(topic, n.beside(ch, retryPart+partSeparator))
 }
 
 // Stay is how long records stay in a tier of a channel; false: the topic is not one of its tiers.
@@ -176,7 +183,7 @@ func Parse(name string) driver.Channel {
 func (n Names) beside(ch driver.Channel, what string) string {
 	ch.DeadLetter = false
 	own := n.own()
-	return strings.Join([]string{own.Topic(ch), own.Group(ch), what}, partSeparator)
+	return strings.Join([]string{own.Topic(ch), own.Group(ch) + n.Mapping.of(ch).label, what}, partSeparator)
 }
 
 func (n Names) in(name string) string {
@@ -314,6 +321,7 @@ func (n Names) Has(topic string) bool {
 	} else if !dead {
 		return false
 	}
+	group, _, _ = strings.Cut(group, groupSeparator) // a group that this or another program maps
 	_, ok = n.readsOwn(base, group)
 	return ok
 }

@@ -39,7 +39,8 @@ func Catalog(ctx context.Context, n *Namespace) ([]driver.ChannelInfo, error) {
 		if topics.Has(n.Channels.Topic(ch)) {
 			c.mapped(ch)
 		}
-		if ch.DeadLetter = true; n.Channels.Mapping.Maps(ch) && topics.Has(n.Channels.DeadLetters(ch)) {
+		if ch.DeadLetter = true; (n.Channels.Mapping.Maps(ch) || n.Channels.Mapping.Apart(ch)) &&
+			topics.Has(n.Channels.DeadLetters(ch)) {
 			c.found[ch] = n.Channels.DeadLetters(ch)
 		}
 	}

@@ -20,6 +20,15 @@ import (
 
 // Inspect is driver.Inspector.Inspect, as kafka.Backend describes it.
 func Inspect(ctx context.Context, n *Namespace, ch driver.Channel) (driver.Depth, error) {
+	d, err := inspect(ctx, n, ch)
+	if err == nil {
+		err = inspectFormer(ctx, n, ch, &d)
+	}
+	return d, err
+}
+
+// inspect counts the records in the topics that a channel has by its names.
+func inspect(ctx context.Context, n *Namespace, ch driver.Channel) (driver.Depth, error) {
 	if ch.Queue == "" {
 		return driver.Depth{}, failure.Permanent("channel %s: an exchange has no group: inspect its channels", ch)
 	}
@@ -72,6 +81,27 @@ func Inspect(ctx context.Context, n *Namespace, ch driver.Channel) (driver.Depth
 		}
 	}
 	return d, nil
+}
+
+// inspectFormer adds the records of a channel's group that are left in topics of earlier versions.
+func inspectFormer(ctx context.Context, n *Namespace, ch driver.Channel, d *driver.Depth) error {
+	f, err := FindFormer(ctx, n, ch)
+	if err != nil {
+		return err
+	}
+	for topic := range f.Topics {
+		count, oldest, err := f.Count(ctx, topic)
+		if err != nil {
+			return err
+		}
+		if !ch.DeadLetter {
+			d.Delayed += count
+			continue
+		}
+		d.Waiting += count
+		d.Oldest = max(d.Oldest, oldest)
+	}
+	return nil
 }
 
 // lag measures how far groups are behind.
@@ -200,28 +230,39 @@ const countMost = 16
 func (l lag) count(ctx context.Context, t cluster.Topic, p *partitionLag) {
 	ctx, cancel := context.WithTimeout(ctx, measurePatience)
 	defer cancel()
-	n, from := int64(0), p.from
-	for range countMost {
+	n := int64(0)
+	if l.each(ctx, t, p, countMost, func(*kgo.Record) { n++ }) {
+		p.waiting = max(0, n-p.completed)
+	}
+}
+
+// each visits the records of a partition that a consumer gets, in a number of fetches at most, and reports whether
+// those were all.
+func (l lag) each(
+	ctx context.Context, t cluster.Topic, p *partitionLag, most int, visit func(r *kgo.Record),
+) (all bool) {
+	from := p.from
+	for range most {
 		parts, err := l.Fetch(ctx, t, t.Leaders[p.n], &cluster.Fetch{
 			From: map[int32]int64{p.n: from}, Bytes: measureMost, Committed: true,
 		})
 		if err != nil || len(parts) != 1 {
-			return
+			return false
 		}
 		read, next := readCommitted(t.Name, p.n, from, &parts[0])
 		if read.Err != nil || next <= from {
-			return
+			return false
 		}
 		for _, r := range read.Records {
 			if r.Offset < p.end {
-				n++
+				visit(r)
 			}
 		}
 		if from = next; from >= p.end {
-			p.waiting = max(0, n-p.completed)
-			return
+			return true
 		}
 	}
+	return false
 }
 
 // readCommitted decodes the records of a fetch that a consumer gets, and returns the offset behind the fetched batches.

@@ -73,7 +73,7 @@ func (n *Namespace) tiersOf(ctx context.Context, ch driver.Channel) (tiers []str
 		return nil, fmt.Errorf("list the topics: %w", failure.Classify(err))
 	}
 	for topic := range all {
-		if n.Channels.IsTier(ch, topic) {
+		if _, is := n.Channels.Stay(ch, topic); is {
 			tiers = append(tiers, topic)
 		}
 	}

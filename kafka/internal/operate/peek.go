@@ -32,14 +32,36 @@ func Peek(ctx context.Context, n *Namespace, ch driver.Channel, from driver.Peek
 	if err != nil {
 		return nil, err
 	}
-	p := &peek{n: n, channel: ch, topic: t, from: from, most: max(most, 0)}
-	if err := p.measure(ctx); err != nil {
-		return nil, err
+	looks := []*peek{{n: n, channel: ch, topic: t, from: from, most: max(most, 0)}}
+	if ch.DeadLetter {
+		former, err := FindFormer(ctx, n, ch)
+		if err != nil {
+			return nil, err
+		}
+		looks = slices.Concat(looks, former.looks(from, max(most, 0)))
 	}
-	if err := p.read(ctx); err != nil {
-		return nil, fmt.Errorf("look at topic %s: %w", t.Name, err)
+	if at, ok := wire.ParseHome(from.ID); ok && len(looks) > 1 { // one of them has the first message
+		looks = slices.DeleteFunc(looks, func(p *peek) bool { return (p.topic.Name == t.Name) == (at.Topic != t.Name) })
 	}
-	return p.peeked(), nil
+	all := []sight{}
+	for _, p := range looks {
+		if err := p.measure(ctx); err != nil {
+			return nil, err
+		}
+		if err := p.read(ctx); err != nil {
+			return nil, fmt.Errorf("look at topic %s: %w", p.topic.Name, err)
+		}
+		all = append(all, p.merged()...)
+	}
+	if len(looks) > 1 {
+		slices.SortStableFunc(all, func(x, y sight) int { return x.Timestamp.Compare(y.Timestamp) })
+		if extra := max(0, len(all)-max(most, 0)); from.Last {
+			all = all[extra:]
+		} else {
+			all = all[:len(all)-extra]
+		}
+	}
+	return peekedAll(n, ch, all), nil
 }
 
 // peek is a look at the records of one topic.
@@ -49,6 +71,8 @@ type peek struct {
 	topic   cluster.Topic
 	from    driver.PeekFrom
 	most    int
+	done    kadm.OffsetResponses     // how far the records are finished; nil: as the group has committed
+	ours    func(r *kgo.Record) bool // of a topic with records of others; nil: all records count
 	parts   map[int32]*glimpse
 }
 
@@ -82,9 +106,11 @@ func (p *peek) measure(ctx context.Context) error {
 			return err
 		}
 	}
-	done, err := p.n.committed(ctx, p.channel)
-	if err != nil {
-		return err
+	done := p.done
+	if done == nil {
+		if done, err = p.n.committed(ctx, p.channel); err != nil {
+			return err
+		}
 	}
 	p.parts = map[int32]*glimpse{}
 	for n, start := range starts[name] {
@@ -199,7 +225,7 @@ func (p *peek) see(r *kgo.Record) {
 		return
 	}
 	finished, attempt := g.past.Of(r.Offset, r.LeaderEpoch, r.Key)
-	if finished && !p.from.Finished || r.Timestamp.Before(p.from.Time) {
+	if finished && !p.from.Finished || r.Timestamp.Before(p.from.Time) || p.ours != nil && !p.ours(r) {
 		return
 	}
 	g.found = append(g.found, sight{r, attempt})
@@ -277,13 +303,12 @@ func (p *peek) merged() []sight {
 	return out
 }
 
-// peeked is the wanted records as deliveries.
-func (p *peek) peeked() []driver.Peeked {
-	all := []driver.Peeked{}
-	for _, s := range p.merged() {
-		one := p.n.peeked(p.channel, s.Record)
-		one.Delivery.Attempt = s.attempt
-		all = append(all, one)
+// peekedAll returns records as deliveries that were not received.
+func peekedAll(n *Namespace, ch driver.Channel, seen []sight) []driver.Peeked {
+	all := make([]driver.Peeked, len(seen))
+	for i, s := range seen {
+		all[i] = n.peeked(ch, s.Record)
+		all[i].Delivery.Attempt = s.attempt
 	}
 	return all
 }

@@ -11,7 +11,7 @@ import (
 
 // Purge is driver.Operations.Purge, as kafka.Backend describes it.
 func Purge(ctx context.Context, n *Namespace, ch driver.Channel, dry bool) (p driver.Purged, err error) {
-	depth, err := Inspect(ctx, n, ch)
+	depth, err := inspect(ctx, n, ch)
 	if err != nil {
 		return p, err
 	}

@@ -28,7 +28,7 @@ func Remove(ctx context.Context, n *Namespace, ch driver.Channel, dry bool) (r d
 	}
 	var topics, groups []string
 	if ch.Queue != "" {
-		depth, err := Inspect(ctx, n, ch)
+		depth, err := inspect(ctx, n, ch)
 		if err != nil {
 			return r, err
 		}

@@ -3,6 +3,7 @@ package operate
 import (
 	"context"
 	"fmt"
+	"math"
 	"strconv"
 	"sync"
 	"time"
@@ -153,7 +154,9 @@ func returnAlone(ctx context.Context, n *Namespace, s *send.Sender, letters clus
 	}
 	s.Most = min(s.Most, int(n.Cluster.Limit(name)))
 	return driver.Home{
-		Forwarder: &tierWay{Sender: s, own: own, letters: letters.Name, tier: tier}, Address: tier.Name,
+		Forwarder: &tierWay{
+			Sender: s, own: own, letters: letters.Name, former: n.Channels.Former().DeadLetters(s.To), tier: tier,
+		}, Address: tier.Name,
 	}, nil
 }
 
@@ -194,6 +197,7 @@ type tierWay struct {
 	*send.Sender               // to the channel's own topic
 	own          cluster.Topic // that topic
 	letters      string        // the topic of the dead letters
+	former       string        // that of earlier versions, or the same
 	tier         cluster.Topic
 }
 
@@ -214,7 +218,7 @@ func (w *tierWay) Forward(ctx context.Context, f *driver.Forward) (driver.Prepar
 	case log != "" && log != fmt.Sprint(w.own.ID):
 		err = failure.Permanent("topic %s was created again since, so its position means another record now, and it "+
 			"cannot go back to its consumer alone: send it to all consumers", w.own.Name)
-	case !known || at.Topic != w.letters:
+	case !known || at.Topic != w.letters && at.Topic != w.former:
 		err = failure.Permanent("its id is not a position in topic %s, so it cannot go back to its consumer alone: send "+
 			"it to all consumers", w.letters)
 	case int(home.N) >= w.tier.Partitions:
@@ -238,6 +242,10 @@ func (w *tierWay) Forward(ctx context.Context, f *driver.Forward) (driver.Prepar
 	if dated {
 		wire.SetTime(r, wire.SentHeader, sent)
 	}
-	wire.SetHeader(r, wire.RevivedHeader, strconv.FormatInt(at.Offset, 10))
+	last := at.Offset
+	if at.Topic != w.letters { // no offset of the other topic says which of these dead letters are older
+		last = math.MaxInt64
+	}
+	wire.SetHeader(r, wire.RevivedHeader, strconv.FormatInt(last, 10))
 	return send.Prepared(r, f, w.Complete(ctx, r, f))
 }

@@ -19,6 +19,9 @@ type snapshot struct {
 	Version int           `json:"version"`
 	Channel string        `json:"channel"`
 	Topics  []topicRecord `json:"topics"`
+	// Former are the topics of earlier versions in which records of the channel's group are left, for readers of a
+	// snapshot.
+	Former []string `json:"topics of earlier versions,omitempty"`
 }
 
 // topicRecord is a topic as it can be created again.
@@ -62,6 +65,9 @@ func Snapshot(ctx context.Context, n *Namespace, ch driver.Channel) (s driver.Sn
 			one.InSync = cluster.ConfigOf(configs, inSync)
 		}
 		data.Topics = append(data.Topics, one)
+	}
+	if data.Former, err = leftovers(ctx, n, ch); err != nil {
+		return s, err
 	}
 	s.Data, err = json.Marshal(data)
 	return s, err

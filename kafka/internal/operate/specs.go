@@ -118,11 +118,16 @@ func (r *reading) spec(n *Namespace, ch driver.Channel) driver.ChannelSpec {
 	}
 	if ch.Queue != "" && !ch.DeadLetter {
 		for topic := range r.topics {
-			if d, is := n.Channels.Stay(ch, topic); is {
+			d, is := n.Channels.Stay(ch, topic)
+			if !is && n.Channels.Mapping.Apart(ch) { // before its consumer has made tiers of its own
+				d, is = n.Channels.Former().Stay(ch, topic)
+			}
+			if is {
 				t.Tiers = append(t.Tiers, d)
 			}
 		}
 		slices.Sort(t.Tiers)
+		t.Tiers = slices.Compact(t.Tiers)
 	}
 	return s
 }

@@ -36,6 +36,7 @@ type Epoch struct {
 	wire.Partition
 	member *Member
 	Stay   time.Duration // in a tier: how long a record stays at most; 0: the channel's own topic
+	mixed  bool          // its records are dead letters of several groups
 
 	state     epochState
 	tracker   *offsets.Tracker
@@ -56,6 +57,7 @@ type Epoch struct {
 func newEpoch(m *Member, p wire.Partition, r *Rules) *Epoch {
 	e := &Epoch{
 		Source: driver.Source{Name: p.String()}, Partition: p, member: m, Stay: r.Stays[p.Topic],
+		mixed:   p.Topic == r.Letters,
 		tracker: offsets.New(trackerPlaces), next: -1, From: -1,
 	}
 	e.lanes = lanes{tracker: e.tracker, ordered: r.InOrder}

@@ -176,7 +176,8 @@ func (in *Round) fate(e *Epoch, rec *kgo.Record) (f fate, at slot) {
 		return passed, at
 	case l.Epochs.deadLettered(e, rec):
 		return rejected, at
-	case home && !wire.Matches(l.Rules.Filter, rec), !home && !wire.IsFor(rec, l.Rules.Consumer):
+	case home && !wire.Matches(l.Rules.Filter, rec), !home && !wire.IsFor(rec, l.Rules.Consumer),
+		e.mixed && !wire.DiedIn(rec, l.Rules.DiedIn):
 		return foreign, at
 	}
 	at.lane = e.lanes.of(rec.Key)

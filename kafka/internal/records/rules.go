@@ -18,6 +18,8 @@ type Rules struct {
 	Topic    string
 	Consumer string                   // the channel's group
 	Stays    map[string]time.Duration // how long records wait in each tier
+	Letters  string                   // the topic with the dead letters of several groups; "": there is none
+	DiedIn   string                   // the group whose dead letters of that topic are received
 	Filter   driver.Filter
 
 	ByPartition bool // all records of a partition are in order

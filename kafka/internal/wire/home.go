@@ -21,8 +21,8 @@ const (
 	// RevivedHeader is the offset of the dead letter from which a record came back to its consumer's tier. Older dead
 	// letters of the record do not count any more.
 	RevivedHeader = OwnPrefix + "revived"
-	// GroupHeader is the group whose retry a record is. Two groups of one channel share its tiers, and each skips the
-	// records of the other. A record without it, from an earlier version, is for all groups.
+	// GroupHeader is the group whose retry a record is. In earlier versions two groups of one channel shared its tiers,
+	// and each skips the records of the other. A record without it, from an even earlier one, is for all groups.
 	GroupHeader = OwnPrefix + "group"
 )
 
@@ -130,6 +130,9 @@ func IsFor(r *kgo.Record, group string) bool {
 	of := Header(r, GroupHeader)
 	return of == "" || of == group
 }
+
+// DiedIn reports whether a dead letter is one of a group.
+func DiedIn(letter *kgo.Record, group string) bool { return Header(letter, DeadGroupHeader) == group }
 
 // Starts is how often a record in a tier was started before.
 func Starts(r *kgo.Record) int32 {

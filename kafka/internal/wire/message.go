@@ -30,6 +30,8 @@ const (
 	OwnPrefix = "godwit-"
 	// DeadPrefix begins the headers of a dead letter, with the names that brokers use (KIP-1191). It is reserved, too.
 	DeadPrefix = "__dlq.errors."
+	// DeadGroupHeader is the group that rejected the record of a dead letter.
+	DeadGroupHeader = DeadPrefix + "group"
 )
 
 // Encode encodes a message as a record. The sender sets the topic. A message without a body becomes a tombstone.
