@@ -203,12 +203,27 @@ func replicas(p *patient) {
 // tierInfix is in the names of topics in which retries wait.
 const tierInfix = ".retry."
 
-// tiers finds groups beside the channel's own that read a topic with tiers. Godwit's consumers with a group of their
-// own on one channel have its tiers together.
+// ofGroup is in the names of the tiers of a group of its own, which shares them with no other.
+const ofGroup = "--"
+
+// leftInFormer begins the names of settings that are topics with records of an earlier version.
+const leftInFormer = "topics of earlier versions"
+
+// tiers finds groups beside that of a one-to-one channel. In earlier versions, consumers with a group of their own had
+// the channel's tiers and dead letters together with it.
 func tiers(ctx context.Context, p *patient) {
+	for _, s := range p.Settings {
+		if strings.HasPrefix(s.Name, leftInFormer) {
+			p.found(Note, "messages of its group are left in a topic of an earlier version, "+s.Value,
+				"consumers that were started before they were there do not read them",
+				"retries: start a consumer; dead letters: godwit requeue (docs/backends.md)")
+		}
+	}
 	purge := p.report.do.Purge
-	if p.report.do.Rewind == nil || purge == nil || !p.isQueue() || !slices.ContainsFunc(p.Settings,
-		func(s describe.Setting) bool { return strings.Contains(s.Name, tierInfix) }) {
+	if p.report.do.Rewind == nil || purge == nil || !p.isQueue() || p.Channel.Channel.Exchange != "" ||
+		!slices.ContainsFunc(p.Settings, func(s describe.Setting) bool {
+			return strings.Contains(s.Name, tierInfix) && !strings.Contains(s.Name, ofGroup)
+		}) {
 		return
 	}
 	planned, err := purge(ctx, p.Channel.Channel, true)
@@ -217,8 +232,8 @@ func tiers(ctx context.Context, p *patient) {
 		p.report.Unknown = append(p.report.Unknown, err)
 	case len(planned.Others) > 0:
 		p.found(Note, "retries wait in tiers, and its topic has other groups: "+strings.Join(planned.Others, ", "),
-			"programs with a group of their own on one channel share its tiers and dead letters, and read them all",
-			"give each program a channel of an exchange, or use RetryBlock (docs/backends.md)")
+			"programs of an earlier version share its tiers and dead letters, and share groups lose retries of each other",
+			"update the programs of these groups, so that each has tiers of its own (docs/backends.md)")
 	}
 }
 

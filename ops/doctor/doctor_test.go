@@ -211,9 +211,12 @@ func TestExamineLeases(t *testing.T) {
 		w.admit(queue(name), "VisibilityTimeout="+lease, kept, sse, redrive)
 	}
 	w.admit(queue("slow"), "slow.slow.retry.5s partitions=1")
+	w.admit(queue("apart"), "apart.apart--audit.retry.5s partitions=1", "topics of earlier versions 0=apart.apart.dlq")
+	w.admit(driver.Channel{Exchange: "events", Queue: "web"}, "events.events.web.retry.5s partitions=1")
 	_, got := w.examine(t, "")
 	slices.Sort(got)
 	want := []string{
+		"note apart: messages of its group are left in a topic of an earlier version, apart.apart.dlq",
 		"note long: the lease of a message is 1h0m0s",
 		"note slow: retries wait in tiers, and its topic has other groups: billing",
 		"problem longest: the lease of a message is 11h6m40s, and messages are kept for 10h0m0s",
