@@ -56,3 +56,20 @@ func TestAProducerWithoutABroker(t *testing.T) {
 		}
 	})
 }
+
+// A stop does not wait for the commit of a topic that was deleted: nobody can make it.
+func TestAStopWithoutItsTopic(t *testing.T) {
+	inWorld(t, func(w *world) {
+		l := w.begin(kafka.Options{CommitInterval: time.Hour}, driver.Events{})
+		w.send(0, "a", "b")
+		l.settle(driver.Done, l.get(2)...)
+		w.drop("orders")
+		ctx, cancel := context.WithTimeout(w.Context(), 30*time.Second)
+		defer cancel()
+		begun := time.Now()
+		err := l.recv.Close(ctx)
+		if took := time.Since(begun); took > 5*time.Second {
+			t.Errorf("Close took %v: %v", took, err)
+		}
+	})
+}

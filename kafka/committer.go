@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -109,6 +110,39 @@ func (c *committer) commitLast(ctx context.Context, m *member, es []*records.Epo
 		_ = backoff.Sleep(ctx, joinPatience)
 	}
 }
+
+// commitEnd is the last commit of a receiver that is being closed. If the broker is away, it is tried again almost as
+// long as the stop may take: it succeeds when the broker is back, or when the member has its partitions again.
+func (c *committer) commitEnd(ctx context.Context, m *member) error {
+	ends := time.Now().Add(commitPatience)
+	if stop, ok := ctx.Deadline(); ok {
+		ends = stop.Add(-min(leaveReserve, time.Until(stop)/10))
+	}
+	ctx, cancel := context.WithDeadline(ctx, ends)
+	defer cancel()
+	for try, why := 1, error(nil); ; try++ {
+		err := c.commit(ctx, m, c.ledger.Epochs.Of(m.Member))
+		if failure.Over(ctx) {
+			return cmp.Or(why, err) // the service's error says more than the end of the time
+		}
+		again := c.ledger.Epochs.Uncommitted(m.Member) > 0 && driver.ClassOf(err).Passing()
+		if err == nil {
+			again = c.ledger.Epochs.Awaited()
+		}
+		if !again {
+			return err
+		}
+		why = err
+		_ = backoff.Sleep(ctx, endAgain.Jittered(try))
+	}
+}
+
+// endAgain is the delay between two tries of a receiver's last commit.
+var endAgain = backoff.Curve{First: joinPatience, Max: time.Second}
+
+// leaveReserve is the part of a stop's time in which a member whose last commit has failed leaves its group; a tenth of
+// a short time.
+const leaveReserve = time.Second
 
 // commit commits what is finished in some epochs.
 func (c *committer) commit(ctx context.Context, m *member, es []*records.Epoch) error {

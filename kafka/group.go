@@ -253,7 +253,7 @@ func (g *group) close(ctx context.Context) error {
 	g.stop()
 	g.wg.Wait() // for a commit in flight
 	m := g.current()
-	err := g.committer.commitLast(ctx, m, g.ledger.Epochs.Of(m.Member))
+	err := g.committer.commitEnd(ctx, m)
 	if g.committer.tx != nil {
 		g.committer.tx.Close(ctx)
 	}

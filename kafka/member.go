@@ -134,11 +134,15 @@ func (m *member) fetched(ctx context.Context, _ *kgo.Client, resp *kmsg.OffsetFe
 	return nil
 }
 
-// revoked drains the partitions that go to another member, and commits their finished records.
+// revoked drains the partitions that go to another member, and commits their finished records. If the receiver is being
+// closed, close makes the last commit instead.
 func (m *member) revoked(ctx context.Context, _ *kgo.Client, ps map[string][]int32) {
-	es := m.leave(ps)
+	if m.g.closed.Load() {
+		m.awaitEnd(ctx, len(ps) > 0)
+		return
+	}
+	es := m.g.ledger.Epochs.Leave(m.Member, ps)
 	if len(es) == 0 {
-		m.awaitEnd(ctx)
 		return
 	}
 	if revoked := m.g.sub.o.Events.Revoked; revoked != nil {
@@ -156,26 +160,26 @@ func (m *member) revoked(ctx context.Context, _ *kgo.Client, ps map[string][]int
 var errMemberLost = errors.New("the group gave the partition to another member")
 
 // lost forgets partitions that may already belong to another member. After a failure of the broker they usually return
-// to this one: the ledger keeps what was finished for that case.
+// to this one: the ledger keeps what was finished for that case, also for the last commit of a receiver that is being
+// closed.
 func (m *member) lost(_ context.Context, _ *kgo.Client, ps map[string][]int32) {
-	es := m.leave(ps)
+	es := m.g.ledger.Epochs.Leave(m.Member, ps)
 	m.g.ledger.Epochs.Keep(es)
 	m.g.lose(es, errMemberLost)
 }
 
-// leave stops the admission of partitions. If the receiver is being closed, close makes the last commit instead.
-func (m *member) leave(ps map[string][]int32) []*records.Epoch {
-	if m.g.closed.Load() {
-		return nil
-	}
-	return m.g.ledger.Epochs.Leave(m.Member, ps)
-}
+// rejoinPatience is how long a member that is being closed does not join the next generation, which most last commits
+// do not need.
+const rejoinPatience = time.Second
 
 // awaitEnd waits until a receiver that is being closed has made its last commit. Only then may its partitions go to
-// another member.
-func (m *member) awaitEnd(ctx context.Context) {
-	if !m.g.closed.Load() {
-		return
+// another member. If none of them goes, the wait is short, because a group that a broker has restored takes commits
+// only of members that have joined again.
+func (m *member) awaitEnd(ctx context.Context, gives bool) {
+	if !gives {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, rejoinPatience)
+		defer cancel()
 	}
 	select {
 	case <-m.g.ended:

@@ -166,6 +166,50 @@ func TestStoppedWhileTheBrokerIsAway(t *testing.T) {
 	}
 }
 
+// The mistake: a process that is stopped while its broker is down tries its last commit once, and leaves the other 30 s
+// of its ShutdownTimeout unused. Here the broker comes back within that time, and nothing is delivered again.
+func TestStoppedUntilTheBrokerIsBack(t *testing.T) {
+	for name, away := range map[string]time.Duration{
+		"briefly":                   2 * time.Second,
+		"for longer than a session": 20 * time.Second,
+	} {
+		t.Run(name, func(t *testing.T) {
+			alone(t, func(t *testing.T, w *world) {
+				if w.real() {
+					t.Skip("the command that kills a real broker starts it again")
+				}
+				const records, concurrency = 40_000, 50
+				w.create(2)
+				w.ensure(kafka.Options{})
+				w.fill(records, 1000)
+				j := newJournal(records)
+				work := noting(j, func(ctx context.Context, _ *godwit.Delivery) error {
+					return nap(ctx, 5*time.Millisecond)
+				})
+				p := w.start(kafka.Options{}, godwit.ConsumerOptions{Concurrency: concurrency}, work)
+				w.eventually(60*time.Second, "a third of the records handled",
+					func() bool { n, _ := j.count(); return n > records/3 })
+				w.kill()
+				time.AfterFunc(away, func() {
+					if err := w.server.Start(); err != nil {
+						t.Error(err)
+					}
+				})
+				began := time.Now()
+				if report, err := p.stop(); err != nil || report.Unsettled > 0 {
+					t.Errorf("%d unsettled, error %v", report.Unsettled, err)
+				}
+				t.Logf("the stop took %v", time.Since(began))
+				w.start(kafka.Options{}, godwit.ConsumerOptions{Concurrency: concurrency}, work)
+				w.eventually(2*time.Minute, "all records handled", j.all)
+				if _, handlings := j.count(); handlings > records {
+					t.Errorf("%d records were handled again", handlings-records)
+				}
+			})
+		})
+	}
+}
+
 // traffic sends a numbered record once in every period until stop is called. stop returns which records were accepted,
 // and why the others were not.
 func (w *world) traffic(o kafka.Options, every time.Duration) (stop func() (accepted []int, errs []error)) {

@@ -72,10 +72,20 @@ func (p *process) wait() (godwit.Report, error) {
 }
 
 // crash cuts the process off from the broker, so that none of its requests arrive any more, and ends it. Its handlers
-// run until they return, as in a process that is killed a moment later.
+// run until they return, as in a process that is killed a moment later. Until the test ends, the process may try to
+// commit.
 func (p *process) crash() {
 	p.cable.cut()
-	_, _ = p.stop()
+	p.cancel()
+	for quiet := 0; quiet < 5; quiet++ {
+		time.Sleep(10 * time.Millisecond)
+		switch h := p.consumer.Health(); {
+		case h.State == godwit.StateExited:
+			return
+		case h.State != godwit.StateExiting || h.Running > 0:
+			quiet = 0
+		}
+	}
 }
 
 // cable is the network connection between a process and the broker. After it is cut, all connections are closed and new

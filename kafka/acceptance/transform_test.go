@@ -91,18 +91,18 @@ func (k *work) called() int {
 // transform is a process that transforms the channel's records.
 func (w *world) transform(o kafka.Options, k *work) *process {
 	w.t.Helper()
-	return w.startProcess(o, func(b *kafka.Backend) func(context.Context) (godwit.Report, error) {
+	return w.startProcess(o, func(b *kafka.Backend) (*godwit.Consumer, runs) {
 		c, p := w.ends(b, o)
-		return func(ctx context.Context) (godwit.Report, error) { return godwit.Transform(ctx, c, p, k.do) }
+		return c, func(ctx context.Context) (godwit.Report, error) { return godwit.Transform(ctx, c, p, k.do) }
 	})
 }
 
 // sendAndHandle is a process that does the same without transactions: its handlers send, and are done.
 func (w *world) sendAndHandle(o kafka.Options, k *work) *process {
 	w.t.Helper()
-	return w.startProcess(o, func(b *kafka.Backend) func(context.Context) (godwit.Report, error) {
+	return w.startProcess(o, func(b *kafka.Backend) (*godwit.Consumer, runs) {
 		c, p := w.ends(b, o)
-		return func(ctx context.Context) (godwit.Report, error) {
+		return c, func(ctx context.Context) (godwit.Report, error) {
 			return c.Run(ctx, func(ctx context.Context, d *godwit.Delivery) error {
 				ms, err := k.do(ctx, d)
 				if err != nil {
@@ -133,14 +133,16 @@ func (w *world) ends(b *kafka.Backend, o kafka.Options) (*godwit.Consumer, *godw
 	return c, p
 }
 
+// runs runs a consumer until ctx ends.
+type runs func(ctx context.Context) (godwit.Report, error)
+
 // startProcess starts a process with a backend of its own.
-func (w *world) startProcess(
-	o kafka.Options, open func(b *kafka.Backend) func(context.Context) (godwit.Report, error),
-) *process {
+func (w *world) startProcess(o kafka.Options, open func(b *kafka.Backend) (*godwit.Consumer, runs)) *process {
 	w.t.Helper()
 	c := w.newCable()
 	p := &process{w: w, cable: c, backend: w.open(o, c), done: make(chan struct{})}
-	run := open(p.backend)
+	var run runs
+	p.consumer, run = open(p.backend)
 	var ctx context.Context
 	ctx, p.cancel = context.WithCancel(context.Background())
 	go func() {

@@ -215,6 +215,18 @@ func (es *Epochs) Uncommitted(m *Member) (n int) {
 	return n + es.l.Results.open
 }
 
+// Awaited reports whether a partition may return whose epoch ended before its finished messages were committed.
+func (es *Epochs) Awaited() bool {
+	es.l.mu.Lock()
+	defer es.l.mu.Unlock()
+	for _, past := range es.past {
+		if past.uncommitted > 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // Discard ends epochs: their messages no longer count.
 func (es *Epochs) Discard(all []*Epoch) {
 	es.l.mu.Lock()
