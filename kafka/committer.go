@@ -146,10 +146,8 @@ const leaveReserve = time.Second
 
 // commit commits what is finished in some epochs.
 func (c *committer) commit(ctx context.Context, m *member, es []*records.Epoch) error {
-	select {
-	case c.turn <- struct{}{}:
-	case <-ctx.Done():
-		return fmt.Errorf("commit for group %s: %w", c.sub.group, failure.Classify(context.Cause(ctx)))
+	if err := c.takeTurn(ctx); err != nil {
+		return err
 	}
 	defer func() { <-c.turn }()
 	if c.tx != nil {
@@ -157,6 +155,29 @@ func (c *committer) commit(ctx context.Context, m *member, es []*records.Epoch) 
 			return err
 		}
 	}
+	return c.store(ctx, m, es)
+}
+
+// commitStart commits where epochs begin, before they have records.
+func (c *committer) commitStart(ctx context.Context, m *member, es []*records.Epoch) error {
+	if err := c.takeTurn(ctx); err != nil {
+		return err
+	}
+	defer func() { <-c.turn }()
+	return c.store(ctx, m, es)
+}
+
+func (c *committer) takeTurn(ctx context.Context) error {
+	select {
+	case c.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("commit for group %s: %w", c.sub.group, failure.Classify(context.Cause(ctx)))
+	}
+}
+
+// store commits what some epochs have to commit, without a transaction.
+func (c *committer) store(ctx context.Context, m *member, es []*records.Epoch) error {
 	for try := 1; ; try++ {
 		what := m.commitment()
 		if c.ledger.Collect(what, es); len(what.Offsets) == 0 {

@@ -60,7 +60,7 @@ func (g *group) current() *member {
 // join adds a new member to the group.
 func (g *group) join(ctx context.Context) error {
 	s := g.sub
-	m := &member{g: g, Member: &records.Member{
+	m := &member{g: g, dialed: make(chan struct{}), Member: &records.Member{
 		Group: s.group, Instance: s.instance(), Topics: map[string]kadm.TopicID{},
 	}}
 	all := maps.Clone(s.tiers)
@@ -96,6 +96,7 @@ func (g *group) join(ctx context.Context) error {
 	if m.client, err = s.b.cluster.Dial(m.options(names)...); err != nil {
 		return err
 	}
+	close(m.dialed)
 	g.mu.Lock()
 	g.member, g.stale = m, nil
 	g.mu.Unlock()

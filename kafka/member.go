@@ -27,6 +27,7 @@ type member struct {
 	*records.Member
 	g      *group
 	client *client.Client
+	dialed chan struct{} // closed when client is set: the client's callbacks may be called before
 	share  int32 // how many bytes of one partition a fetch brings
 	spare  recordPool
 	// partitions is the number of the channel topic's partitions when its tiers were last compared with it. Only join
@@ -109,8 +110,8 @@ func (m *member) assigned(_ context.Context, _ *kgo.Client, ps map[string][]int3
 	m.g.ledger.Epochs.Assign(m.Member, ps)
 }
 
-// fetched starts the epochs at the group's committed offsets, and looks up which records have a dead letter although no
-// commit passes them.
+// fetched starts the epochs at the group's committed offsets, looks up which records have a dead letter although no
+// commit passes them, and commits the start of partitions without a commit.
 func (m *member) fetched(ctx context.Context, _ *kgo.Client, resp *kmsg.OffsetFetchResponse) error {
 	var begun []*records.Epoch
 	for _, g := range resp.Groups {
@@ -131,6 +132,11 @@ func (m *member) fetched(ctx context.Context, _ *kgo.Client, resp *kmsg.OffsetFe
 		}
 	}
 	m.g.recall(ctx, begun)
+	select {
+	case <-m.dialed:
+		m.g.commitStarts(ctx, m, begun)
+	case <-ctx.Done():
+	}
 	return nil
 }
 

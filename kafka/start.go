@@ -16,13 +16,15 @@ import (
 	"github.com/godwitmq/godwit/kafka/internal/cluster"
 	"github.com/godwitmq/godwit/kafka/internal/failure"
 	"github.com/godwitmq/godwit/kafka/internal/operate"
+	"github.com/godwitmq/godwit/kafka/internal/records"
 	"github.com/godwitmq/godwit/kafka/internal/wire"
 )
 
 // Start is where a group begins in the partitions of its channel's topic for which it has no commit. The first consumer
-// commits the position before it joins, so that a later start of the program does not skip records. Partitions that are
-// added when Godwit has committed for the group always begin at their start, and so do tiers. If brokers have deleted
-// the record of a commit, the group goes on at the start of the log.
+// commits the position before it joins, or with StartEarliest when it gets the partition, so that a later start of the
+// program does not skip records. Partitions that are added when Godwit has committed for the group always begin at
+// their start, and so do tiers. If brokers have deleted the record of a commit, the group goes on at the start of the
+// log.
 type Start struct {
 	// From is the position; zero: StartEarliest. Set it to another one when records from before the first start need no
 	// handling, or when a group must exist.
@@ -153,4 +155,37 @@ func (s *subscription) uncommitted(ctx context.Context, t cluster.Topic) (missin
 	}
 	slices.Sort(missing)
 	return missing, begun, nil
+}
+
+// positionPatience bounds the commit of where epochs begin: a later repetition is better than a partition that nobody
+// reads.
+const positionPatience = 5 * time.Second
+
+// commitStarts commits where epochs begin that have no commit, or one of another program. With a commit of its own, a
+// member that loses its partitions in the first second, because a broker has crashed for example, knows its position
+// when they return. If this fails, the next commit makes up for it.
+func (g *group) commitStarts(ctx context.Context, m *member, begun []*records.Epoch) {
+	if len(begun) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, positionPatience)
+	defer cancel()
+	var topics []string
+	for _, e := range begun {
+		if e.From < 0 && !slices.Contains(topics, e.Topic) {
+			topics = append(topics, e.Topic)
+		}
+	}
+	starts, err := g.sub.b.cluster.EachOffset(ctx, cluster.Start, topics...)
+	g.ledger.Epochs.Begin(begun, func(p wire.Partition) (int64, bool) {
+		o, ok := starts.Lookup(p.Topic, p.N)
+		return o.Offset, ok && o.Err == nil
+	})
+	if err == nil {
+		err = g.committer.commitStart(ctx, m, begun)
+	}
+	if err != nil {
+		g.sub.b.log.Warn("the start of partitions could not be committed: until the next commit, a crash of a broker "+
+			"repeats what is finished in them", "group", g.sub.group, "error", err)
+	}
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/kafka"
@@ -128,13 +130,62 @@ func TestStartAtCommitsOnly(t *testing.T) {
 // The position cannot be committed for a group that others have joined. The error says what to do.
 func TestStartOfAnActiveGroup(t *testing.T) {
 	inWorld(t, func(w *world) {
-		l := w.begin(kafka.Options{}, driver.Events{}) // without a commit
-		l.nothing(10 * time.Second)
+		w.create("orders", 1)
+		other, err := kgo.NewClient(kgo.SeedBrokers(w.cluster.ListenAddrs()...), kgo.Dialer(w.network.DialContext),
+			kgo.ConsumerGroup("orders"), kgo.ConsumeTopics("orders"), kgo.DisableAutoCommit(),
+			kgo.Balancers(kgo.CooperativeStickyBalancer()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer other.Close()
+		time.Sleep(10 * time.Second)
 		b := w.backend(starts(kafka.Start{From: kafka.StartLatest}))
-		err := b.Ensure(w.Context(), driver.ChannelSpec{Channel: orders, Owner: true})
+		err = b.Ensure(w.Context(), driver.ChannelSpec{Channel: orders, Owner: true})
 		if driver.ClassOf(err) != driver.Permanent || err == nil ||
 			!strings.Contains(err.Error(), "group orders has members") {
 			t.Errorf("%v, want an error that says that the group has members", err)
+		}
+	})
+}
+
+// A partition that is assigned without a commit is committed before its first record, and so is one with a commit of
+// another program: at the same offset, with metadata of Godwit. One with a commit of Godwit is left as it is.
+func TestStartsAreCommitted(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.create("orders", 3)
+		w.send(1, numbers(5)...)
+		w.send(2, numbers(5)...)
+		var gone kadm.Offsets
+		gone.Add(kadm.Offset{Topic: "orders", Partition: 1, At: 2})
+		if _, err := w.admin.DeleteRecords(w.Context(), gone); err != nil {
+			t.Fatal(err)
+		}
+		var foreign kadm.Offsets
+		foreign.Add(kadm.Offset{Topic: "orders", Partition: 2, At: 4, LeaderEpoch: -1, Metadata: "theirs"})
+		if err := w.admin.CommitAllOffsets(w.Context(), "orders", foreign); err != nil {
+			t.Fatal(err)
+		}
+		l := w.begin(kafka.Options{CommitInterval: time.Hour}, driver.Events{})
+		l.get(4) // none is settled
+		before := w.fetched("orders", "orders")
+		for n, want := range []int64{0, 2, 4} {
+			if o := before[int32(n)]; o.At != want || o.Metadata == "" || o.Metadata == "theirs" {
+				t.Errorf("of partition %d, %d with the metadata %q is committed, want %d with Godwit's", n, o.At, o.Metadata,
+					want)
+			}
+		}
+		l.end()
+		commits := 0
+		w.cluster.ControlKey(int16(kmsg.OffsetCommit), func(kmsg.Request) (kmsg.Response, error, bool) {
+			w.cluster.KeepControl()
+			commits++
+			return nil, nil, false
+		})
+		l = w.begin(kafka.Options{CommitInterval: time.Hour}, driver.Events{})
+		l.get(4)
+		l.end()
+		if commits > 0 {
+			t.Errorf("%d commits, and nothing has changed", commits)
 		}
 	})
 }

@@ -78,6 +78,9 @@ func (t *Tracker) Start(committed int64, metadata string) {
 	}
 	t.limit, t.length = maxMetadata, 0
 	t.now, t.stored = 0, 0
+	if committed >= 0 && !t.own {
+		t.now++ // the next Commit has metadata, so that it is recognized
+	}
 	t.last, t.sent = Commit{Offset: committed, Epoch: -1, Metadata: metadata}, t.sent[:0]
 }
 

@@ -40,9 +40,9 @@ func wantUnchanged(t *testing.T, k *Tracker) {
 func TestWatermarkWaitsForTheOldest(t *testing.T) {
 	k := New(8)
 	k.Start(10, "")
+	wantCommit(t, k, 10) // it is a Tracker's from now on
 	wantUnchanged(t, k)
 	a, b, c := run(t, k, 10), run(t, k, 11), run(t, k, 14)
-	wantCommit(t, k, 10) // it is a Tracker's from now on
 	wantUnchanged(t, k)
 	k.Finish(b)
 	k.Finish(c)
@@ -414,6 +414,16 @@ func TestTheStartMayLieElsewhere(t *testing.T) {
 		k.Finish(run(t, k, 70))
 		wantCommit(t, k, 71)
 	})
+	t.Run("nothing committed, at the start of the log", func(t *testing.T) {
+		k := New(8)
+		k.Start(-1, "")
+		k.Skip(60)
+		if c := wantCommit(t, k, 60); !Genuine(c.Offset, c.Metadata, "") {
+			t.Errorf("%+v is not taken for our own", c)
+		}
+		k.Finish(run(t, k, 70))
+		wantCommit(t, k, 71)
+	})
 	t.Run("beyond the commit", func(t *testing.T) {
 		k := New(8)
 		k.Start(10, "")
@@ -433,6 +443,7 @@ func TestTheStartMayLieElsewhere(t *testing.T) {
 	t.Run("only markers", func(t *testing.T) {
 		k := New(8)
 		k.Start(100, "")
+		wantCommit(t, k, 100)
 		k.Skip(90)
 		wantUnchanged(t, k)
 		k.Skip(130)

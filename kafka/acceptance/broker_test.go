@@ -120,6 +120,33 @@ func TestBrokerKilledAtSpeed(t *testing.T) {
 	})
 }
 
+// The mistake: a new group has no commit in its first second, so a member that loses its partitions then does not know
+// its position when they return, and repeats all that it has handled. Here the broker is killed (-9) before the first
+// interval of commits is over, and only records in hand are handled again.
+func TestBrokerKilledInAGroupsFirstSecond(t *testing.T) {
+	alone(t, func(t *testing.T, w *world) {
+		const records, concurrency, partitions = 20_000, 20, 2
+		w.create(partitions)
+		w.ensure(kafka.Options{})
+		w.fill(records, 1000)
+		j := newJournal(records)
+		p := w.start(kafka.Options{}, godwit.ConsumerOptions{Concurrency: concurrency}, noting(j,
+			func(ctx context.Context, _ *godwit.Delivery) error { return nap(ctx, 5*time.Millisecond) }))
+		w.eventually(60*time.Second, "some handled", func() bool { n, _ := j.count(); return n > 1500 })
+		w.kill()
+		w.restart()
+		w.eventually(2*time.Minute, "all records handled", j.all)
+		if report, err := p.stop(); err != nil || report.Unsettled != 0 {
+			t.Errorf("%d unsettled, error %v", report.Unsettled, err)
+		}
+		_, handlings := j.count()
+		t.Logf("%d handled again", handlings-records)
+		if handlings-records > 2*concurrency {
+			t.Errorf("%d records were handled again, want %d at most, those in hand", handlings-records, 2*concurrency)
+		}
+	})
+}
+
 // The mistake: a process that is stopped while its broker is down ends without an error, and thousands of records are
 // delivered again. Here the report and the error have their number.
 func TestStoppedWhileTheBrokerIsAway(t *testing.T) {

@@ -96,6 +96,18 @@ func (es *Epochs) Start(m *Member, p wire.Partition, committed int64, metadata s
 	return e
 }
 
+// Begin tells epochs without a commit where their logs start, so that they have something to commit before their first
+// record.
+func (es *Epochs) Begin(begun []*Epoch, start func(p wire.Partition) (offset int64, ok bool)) {
+	es.l.mu.Lock()
+	defer es.l.mu.Unlock()
+	for _, e := range begun {
+		if offset, ok := start(e.Partition); ok && e.From < 0 && e.next < 0 {
+			e.tracker.Skip(offset)
+		}
+	}
+}
+
 // Mark returns the first offset of the dead letters that count for an epoch: a record with an earlier one is handled
 // again. reset: the mark is the end of the dead letters, because the group's commit was not made by Godwit, or by a
 // version without marks.
