@@ -4,11 +4,14 @@ package kafka_test
 
 import (
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/godwitmq/godwit/driver"
@@ -164,4 +167,51 @@ func TestHostileMetadata(t *testing.T) {
 			l.end()
 		})
 	}
+}
+
+// While the brokers take no commit, admission waits: what is finished and not committed is bounded, and so is what a
+// crash would repeat. Health reports it. When commits succeed again, the consumer goes on.
+func TestAdmissionWaitsForCommits(t *testing.T) {
+	inWorld(t, func(w *world) {
+		const records, commit = 40_000, 500
+		l := w.begin(kafka.Options{CommitRecords: commit}, driver.Events{})
+		fault := w.cluster.Fault(kfake.Fault{
+			Keys: []kmsg.Key{kmsg.OffsetCommit}, Count: -1, Err: kerr.CoordinatorLoadInProgress,
+		})
+		var rs []*kgo.Record
+		for n := range records {
+			rs = append(rs, &kgo.Record{Topic: "orders", Key: []byte(strconv.Itoa(n % 100)), Value: []byte("x")})
+		}
+		if err := w.client.ProduceSync(w.Context(), rs...).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
+		handle := func(most int, lasts time.Duration) (n int) {
+			for ends := time.Now().Add(lasts); n < most && time.Now().Before(ends); {
+				ds, err := l.recv.Receive(w.Context(), driver.Ask{Max: 200}, nil)
+				if err != nil {
+					time.Sleep(time.Second)
+				}
+				l.settle(driver.Done, ds...)
+				n += len(ds)
+				time.Sleep(10 * time.Millisecond)
+			}
+			return n
+		}
+		first := handle(records, time.Minute)
+		if first < 4*commit || first > 4*commit+200 {
+			t.Errorf("%d records were handled without a commit", first)
+		}
+		_, texts := l.recv.(driver.Staller).Stalls(time.Now())
+		if len(texts) != 1 || !strings.Contains(texts[0], "not committed") {
+			t.Errorf("health reports %q", texts)
+		}
+		fault.Remove()
+		if n := handle(records-first, time.Minute); n != records-first {
+			t.Errorf("%d of %d records were handled when commits succeeded again", n, records-first)
+		}
+		if _, texts := l.recv.(driver.Staller).Stalls(time.Now()); len(texts) > 0 {
+			t.Errorf("health still reports %q", texts)
+		}
+		l.end()
+	})
 }

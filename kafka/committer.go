@@ -26,7 +26,10 @@ const joinPatience = 100 * time.Millisecond
 const (
 	// commitInterval and commitRecords are the defaults of the options of the same name.
 	commitInterval = time.Second
-	commitRecords  = 5_000
+	commitRecords  = 1_000
+	// commitPause is the least time between two commits because of commitRecords: a thousand commits a second would
+	// cost the client a third of its time, and the broker more.
+	commitPause = 10 * time.Millisecond
 	// commitPatience bounds a commit, which has to wait while its group rebalances.
 	commitPatience = 10 * time.Second
 	// commitTries bounds how often metadata that is too large is shortened in a row; each time it halves.
@@ -57,23 +60,32 @@ func newCommitter(sub *subscription, l *records.Ledger) *committer {
 func (c *committer) run(ctx context.Context, current func() *member) {
 	tick := time.NewTicker(c.sub.commitInterval())
 	defer tick.Stop()
+	var last time.Time
 	for failed := 0; ; {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
 		case <-c.ledger.Enough:
+			if c.tx == nil {
+				_ = backoff.Sleep(ctx, commitPause-time.Since(last))
+			}
 		}
+		last = time.Now()
 		err := c.commitNow(current())
-		if err == nil || c.tx == nil {
+		if err == nil {
 			failed = 0
 			continue
 		}
-		// A transaction that is tried again needs a new client.
-		if failed++; failed >= transactionFailures {
-			c.note(err)
+		failed++
+		again := commitAgain
+		if c.tx != nil { // a transaction that is tried again needs a new client
+			again = transactionAgain
+			if failed >= transactionFailures {
+				c.note(err)
+			}
 		}
-		_ = backoff.Sleep(ctx, transactionAgain.Jittered(failed))
+		_ = backoff.Sleep(ctx, again.Jittered(failed))
 	}
 }
 
@@ -133,12 +145,12 @@ func (c *committer) commitEnd(ctx context.Context, m *member) error {
 			return err
 		}
 		why = err
-		_ = backoff.Sleep(ctx, endAgain.Jittered(try))
+		_ = backoff.Sleep(ctx, commitAgain.Jittered(try))
 	}
 }
 
-// endAgain is the delay between two tries of a receiver's last commit.
-var endAgain = backoff.Curve{First: joinPatience, Max: time.Second}
+// commitAgain is the delay between two tries of a commit.
+var commitAgain = backoff.Curve{First: joinPatience, Max: time.Second}
 
 // leaveReserve is the part of a stop's time in which a member whose last commit has failed leaves its group; a tenth of
 // a short time.

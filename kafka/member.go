@@ -28,7 +28,7 @@ type member struct {
 	g      *group
 	client *client.Client
 	dialed chan struct{} // closed when client is set: the client's callbacks may be called before
-	share  int32 // how many bytes of one partition a fetch brings
+	share  int32         // how many bytes of one partition a fetch brings
 	spare  recordPool
 	// partitions is the number of the channel topic's partitions when its tiers were last compared with it. Only join
 	// and watch use it.

@@ -40,6 +40,16 @@ func (in *Intake[E]) Vacate(b *Backlog[E]) {
 	in.taken--
 }
 
+// Hold admits no record, whatever places become free, until the next Share.
+func (in *Intake[E]) Hold(backlogs iter.Seq[*Backlog[E]]) Change[E] {
+	in.change, in.enough = Change[E]{}, -1
+	for b := range backlogs {
+		b.enough = -1
+		in.pause(b, !b.Empty())
+	}
+	return in.change
+}
+
 // Forget returns all places of a partition and drops its backlog.
 func (in *Intake[E]) Forget(b *Backlog[E]) {
 	in.taken -= b.taken

@@ -227,6 +227,14 @@ func (es *Epochs) Uncommitted(m *Member) (n int) {
 	return n + es.l.Results.open
 }
 
+// unsaved is how many finished messages of all epochs are not committed.
+func (es *Epochs) unsaved() (n int) {
+	for _, e := range es.open {
+		n += e.uncommitted()
+	}
+	return n
+}
+
 // Awaited reports whether a partition may return whose epoch ended before its finished messages were committed.
 func (es *Epochs) Awaited() bool {
 	es.l.mu.Lock()

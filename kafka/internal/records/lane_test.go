@@ -22,7 +22,7 @@ type hot struct {
 }
 
 func newHot(t *testing.T) *hot {
-	l, e := newTestLedger(t)
+	l, e := newTestLedger(t, func(r *Rules) { r.Commit = 1 << 20 }) // nothing is committed
 	return &hot{T: t, l: l, e: e, sizes: 1}
 }
 

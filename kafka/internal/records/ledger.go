@@ -30,8 +30,12 @@ type Ledger struct {
 	round    Round // the latest round
 
 	census   census
-	finished int   // records since the last commit
+	finished int   // records since the last commit was collected
+	sent     int   // the same number when that commit was collected: those that are in it, and in none before
+	usual    int   // how many records the last stored commit had, or how many finished while it was being stored
 	stalls   int64 // how often an epoch could admit no record
+	// unsavedSince is since when no record is admitted because of unsavedMost; zero: records are admitted.
+	unsavedSince time.Time
 }
 
 // Signal wakes one goroutine. set may be called while the ledger's lock is held.
@@ -205,7 +209,7 @@ func (l *Ledger) Collect(c *Commitment, es []*Epoch) {
 
 // include is collect. The caller holds l.mu.
 func (l *Ledger) include(c *Commitment, es []*Epoch) {
-	l.finished = 0
+	l.sent, l.finished = l.finished, 0
 	for _, e := range es {
 		if e.state == epochGone {
 			continue
@@ -213,6 +217,7 @@ func (l *Ledger) include(c *Commitment, es []*Epoch) {
 		now, changed := e.tracker.Commit()
 		if !changed { // also if the broker stored the commit and its answer was lost
 			e.committed = e.finished
+			l.saved()
 			continue
 		}
 		if c.Offsets[e.Topic] == nil {
@@ -235,12 +240,35 @@ func (l *Ledger) Answered(tooLarge bool, parts ...Part) {
 		x.Epoch.tracker.Committed(x.Commit)
 		x.Epoch.committed, x.Epoch.fresh = x.finished, false
 	}
+	if !tooLarge {
+		l.usual = min(max(l.sent, l.finished), usualMost)
+		l.saved()
+	}
+}
+
+// usualMost bounds usual, so that commits which take ever longer do not allow ever more finished messages.
+const usualMost = Window / 4
+
+// unsavedMost is how many finished messages may be without a commit until no record is admitted: at the present speed,
+// four times as many as one commit has. So admission waits only if a commit is late. The caller holds l.mu.
+func (l *Ledger) unsavedMost() int { return 4 * (l.Rules.Commit + l.usual) }
+
+// saved wakes a poll if records wait for a commit. The caller holds l.mu.
+func (l *Ledger) saved() {
+	if !l.unsavedSince.IsZero() {
+		l.Wakeup.Wake()
+	}
 }
 
 // Stalled returns how often partitions had to wait although places were free, and a text for each that waits now.
 func (l *Ledger) Stalled(now time.Time) (times int64, complaints []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if lasts := now.Sub(l.unsavedSince); !l.unsavedSince.IsZero() && lasts >= driver.StallLasts {
+		complaints = append(complaints, fmt.Sprintf("channel %s has admitted no record for %v: %d records are finished "+
+			"and not committed, because the brokers take no commit of group %s: look for a broker that is away, or for "+
+			"missing permissions", l.Rules.Channel, lasts.Round(time.Second), l.Epochs.unsaved(), l.Rules.Consumer))
+	}
 	for _, e := range l.Epochs.open {
 		if e.stalled.IsZero() || now.Sub(e.stalled) < driver.StallLasts {
 			continue

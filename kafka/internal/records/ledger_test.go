@@ -154,3 +154,86 @@ func TestStallsAreCountedOnce(t *testing.T) {
 		t.Errorf("after an admission the report is %q", texts)
 	}
 }
+
+// While too many finished records are not committed, no record is admitted, places that become free wake no poll, and a
+// partition with a large backlog is paused. It is reported after StallLasts. The next commit wakes the poll.
+func TestAdmissionWaitsForCommits(t *testing.T) {
+	l, e := newTestLedger(t, func(r *Rules) { r.Commit = 2 })
+	var rs []*kgo.Record
+	for o := range int64(20_000) {
+		rs = append(rs, ofKey(o))
+	}
+	bring := func(rs []*kgo.Record) *Round {
+		return l.Bring(e.member, kgo.Fetches{{Topics: []kgo.FetchTopic{{
+			Topic: "orders", Partitions: []kgo.FetchPartition{{Records: rs}},
+		}}}}, 10)
+	}
+	finish := func(in *Round) {
+		for _, m := range in.Out {
+			l.move(m, finished)
+		}
+	}
+	begun := time.Now()
+	first := bring(rs[:10])
+	if len(first.Out) != 10 {
+		t.Fatalf("%d of 10 records are admitted", len(first.Out))
+	}
+	finish(first)
+	paused := 0
+	for range 2 {
+		<-l.Enough
+		l.Wakeup.woken = false
+		in := bring(rs[10:])
+		if len(in.Out) > 0 {
+			t.Fatalf("%d records are admitted, and none of 10 is committed", len(in.Out))
+		}
+		paused += len(in.Change.Pause)
+	}
+	if paused != 1 {
+		t.Errorf("the partition was paused %d times", paused)
+	}
+	l.Wakeup.woken = false
+	l.at(t, e, finished)
+	if l.Wakeup.woken {
+		t.Error("a place wakes the poll, and no record can be admitted")
+	}
+	if _, texts := l.Stalled(begun.Add(driver.StallLasts - time.Second)); len(texts) > 0 {
+		t.Errorf("before StallLasts the report is %q", texts)
+	}
+	_, texts := l.Stalled(time.Now().Add(driver.StallLasts))
+	if len(texts) != 1 || !strings.Contains(texts[0], "11 records are finished and not committed") {
+		t.Errorf("after StallLasts the report is %q", texts)
+	}
+	c := NewCommitment(e.member, "", 0)
+	l.Collect(c, []*Epoch{e})
+	l.Answered(false, c.Parts[e.Partition])
+	if !l.Wakeup.woken {
+		t.Error("the commit wakes no poll")
+	}
+	if in := l.Again(10); len(in.Out) != 10 {
+		t.Errorf("after the commit, %d records are admitted", len(in.Out))
+	}
+	if _, texts = l.Stalled(time.Now().Add(time.Hour)); len(texts) > 0 {
+		t.Errorf("after the commit the report is %q", texts)
+	}
+}
+
+// Commits that have more records, or take longer, allow more finished ones, up to a bound: at most so many are handled
+// again after a crash.
+func TestLargeCommitsAllowMore(t *testing.T) {
+	l, e := newTestLedger(t)
+	for _, c := range []struct{ sent, during, most int }{
+		{0, 0, 20_000}, {100, 50, 20_400}, {50, 100, 20_400}, {0, 1 << 20, 20_000 + Window},
+	} {
+		l.at(t, e, finished)
+		l.finished = c.sent
+		commit := NewCommitment(e.member, "", 0)
+		l.Collect(commit, []*Epoch{e})
+		l.finished = c.during
+		l.Answered(false, commit.Parts[e.Partition])
+		if got := l.unsavedMost(); got != c.most {
+			t.Errorf("after a commit of %d records, in which %d finished, %d may be without one, want %d", c.sent,
+				c.during, got, c.most)
+		}
+	}
+}

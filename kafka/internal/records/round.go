@@ -64,7 +64,17 @@ func (in *Round) admitBacklogs() {
 	if in.l.Rules.MarksEnds {
 		admit = in.admitOrSkip
 	}
-	in.Change = in.l.Epochs.places.Share(in.l.Epochs.backlogs(), len(in.l.Epochs.open), in.room, admit)
+	l := in.l
+	if l.Epochs.unsaved() < l.unsavedMost() {
+		l.unsavedSince = time.Time{}
+		in.Change = l.Epochs.places.Share(l.Epochs.backlogs(), len(l.Epochs.open), in.room, admit)
+		return
+	}
+	if l.unsavedSince.IsZero() {
+		l.unsavedSince = in.now
+	}
+	in.Change = l.Epochs.places.Hold(l.Epochs.backlogs()) // the next commit wakes the poll
+	l.Enough.set()
 }
 
 // admitOrSkip is admit for a member that gets control records, too.
