@@ -54,7 +54,7 @@ func (m *member) options(topics []string) []kgo.Opt {
 		// The range balancer gives a partition of a tier to the member that has the channel's partition of that number.
 		opts = append(opts, kgo.ServerSideBalancer(), kgo.Balancers(kgo.RangeBalancer()))
 	default:
-		opts = append(opts, kgo.Balancers(assign.Following(s.b.channels.Names, s.group)))
+		opts = append(opts, kgo.Balancers(assign.Following(s.b.channels.Names, s.group, m.g.ledger.Epochs.Kept)))
 	}
 	if m.g.ledger.Rules.MarksEnds {
 		opts = append(opts, kgo.KeepControlRecords())

@@ -143,3 +143,10 @@ func (c *cable) cut() {
 		_ = conn.Close()
 	}
 }
+
+// mend permits connections again.
+func (c *cable) mend() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.gone = false
+}

@@ -16,8 +16,13 @@ import (
 // The leader assigns the topics of the whole group, which may belong to several channels: channel y in namespace x, and
 // channel x.y without a namespace, have groups of the same name, and several channels may be mapped to one group. So
 // the names tell which topic is a tier of which.
-func Following(names layout.Names, group string) kgo.GroupBalancer {
-	return &followingBalancer{GroupBalancer: kgo.CooperativeStickyBalancer(), names: names, group: group}
+//
+// had returns the partitions of a member that has lost all of them, and would like to have them again, because it knows
+// what is finished in them.
+func Following(names layout.Names, group string, had func() map[string][]int32) kgo.GroupBalancer {
+	return &followingBalancer{
+		GroupBalancer: kgo.CooperativeStickyBalancer(), names: names, group: group, had: had,
+	}
 }
 
 var errBalancer = errors.New("kafka: franz-go's sticky balancer has other types than this version of Godwit expects: " +
@@ -27,6 +32,27 @@ type followingBalancer struct {
 	kgo.GroupBalancer
 	names layout.Names
 	group string
+	had   func() map[string][]int32
+}
+
+// JoinGroupMetadata names the partitions that the member had, if it has none now. They are in the data of the sticky
+// assignment, where the leader looks for earlier owners, and not among the partitions that the member owns: nobody
+// waits until it gives them up, and a member that owns one of them by now keeps it.
+func (f *followingBalancer) JoinGroupMetadata(
+	interests []string, current map[string][]int32, generation int32,
+) []byte {
+	own := f.GroupBalancer.JoinGroupMetadata(interests, current, generation)
+	had := f.had()
+	if len(current) > 0 || len(had) == 0 {
+		return own
+	}
+	// Without a generation, the leader reads the data.
+	var meta kmsg.ConsumerMemberMetadata
+	if err := meta.ReadFrom(f.GroupBalancer.JoinGroupMetadata(interests, had, -1)); err != nil {
+		return own
+	}
+	meta.OwnedPartitions = nil
+	return meta.AppendTo(nil)
 }
 
 // MemberBalancer makes the group call Balance of this balancer instead of the embedded one's.

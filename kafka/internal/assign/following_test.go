@@ -16,7 +16,7 @@ import (
 // member.
 func assigned(t *testing.T, members int, topics map[string]int32) map[string]string {
 	t.Helper()
-	return assignedBy(t, Following(layout.Names{}, "orders"), members, topics)
+	return assignedBy(t, Following(layout.Names{}, "orders", nothing), members, topics)
 }
 
 // assignedBy is assigned with another balancer.
@@ -33,6 +33,14 @@ func assignedBy(t *testing.T, b kgo.GroupBalancer, members int, topics map[strin
 		m.ProtocolMetadata = b.JoinGroupMetadata(names, nil, 1)
 		joined = append(joined, m)
 	}
+	return balanced(t, b, joined, topics)
+}
+
+// balanced is what a leader assigns to members.
+func balanced(
+	t *testing.T, b kgo.GroupBalancer, joined []kmsg.JoinGroupResponseMember, topics map[string]int32,
+) map[string]string {
+	t.Helper()
 	mb, _, err := b.MemberBalancer(joined)
 	if err != nil {
 		t.Fatal(err)
@@ -77,7 +85,7 @@ func TestTiersOfMappedChannels(t *testing.T) {
 	names := layout.Names{Mapping: layout.NewMapping("", map[driver.Channel]layout.Place{
 		{Queue: "orders"}: {Topic: "Shop.Orders", Group: "billing"}, {Queue: "invoices"}: {Group: "billing"},
 	})}
-	got := assignedBy(t, Following(names, "billing"), 3, map[string]int32{
+	got := assignedBy(t, Following(names, "billing", nothing), 3, map[string]int32{
 		"Shop.Orders": 5, "orders.orders.retry.5s": 5, "invoices": 4, "invoices.invoices.retry.5s": 4,
 	})
 	for tier, of := range map[string]string{
@@ -117,3 +125,36 @@ func TestTiersWithAnotherNumberOfPartitions(t *testing.T) {
 		}
 	}
 }
+
+// Members that have lost all partitions, because a broker has crashed for example, get those that they had, and without
+// waiting for somebody to give them up. A member that owns one of them by now keeps it.
+func TestLostPartitionsReturn(t *testing.T) {
+	had := map[string]map[string][]int32{
+		"m0": {"orders": {1, 3}}, "m1": {"orders": {0, 2, 4}}, "m2": {"orders": {3, 5}},
+	}
+	for range 10 { // without a wish, the assignment differs from time to time
+		var joined []kmsg.JoinGroupResponseMember
+		var b kgo.GroupBalancer
+		for id, lost := range had {
+			owns, generation := map[string][]int32(nil), int32(7)
+			b = Following(layout.Names{}, "orders", func() map[string][]int32 { return lost })
+			if id == "m2" {
+				owns, b = lost, Following(layout.Names{}, "orders", nothing)
+			}
+			m := kmsg.NewJoinGroupResponseMember()
+			m.MemberID, m.ProtocolMetadata = id, b.JoinGroupMetadata([]string{"orders"}, owns, generation)
+			joined = append(joined, m)
+		}
+		want := map[string]string{
+			"orders-0": "m1", "orders-1": "m0", "orders-2": "m1", "orders-3": "m2", "orders-5": "m2",
+		}
+		got := balanced(t, b, joined, map[string]int32{"orders": 6})
+		delete(got, "orders-4") // m0 or m1
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Fatal(diff)
+		}
+	}
+}
+
+// nothing are the partitions of a member that has lost none.
+func nothing() map[string][]int32 { return nil }

@@ -212,6 +212,20 @@ func (es *Epochs) Keep(all []*Epoch) {
 	}
 }
 
+// Kept are the partitions whose last epoch ended before its finished messages were committed. If one of them returns
+// before another member has it, nothing of it is handled again.
+func (es *Epochs) Kept() map[string][]int32 {
+	es.l.mu.Lock()
+	defer es.l.mu.Unlock()
+	all := map[string][]int32{}
+	for p, past := range es.past {
+		if past.uncommitted > 0 {
+			all[p.Topic] = append(all[p.Topic], p.N)
+		}
+	}
+	return all
+}
+
 // Uncommitted is how many finished messages are not committed.
 func (es *Epochs) Uncommitted(m *Member) (n int) {
 	es.l.mu.Lock()
