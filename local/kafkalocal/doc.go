@@ -19,7 +19,8 @@
 //
 // What comes from a connection reaches kfake as whole requests of at most 100 MiB whose head could be read, as a real
 // broker reads them; anything else ends the connection, as do a pause of ten seconds inside a request and ten minutes
-// without one. On a connection with TLS this is not checked.
+// without one. The work of a client that is gone ends at once, and that of a client that takes no byte of an answer for
+// a minute. On a connection with TLS requests are not checked, and a client that is gone may keep its work.
 //
 // It still differs from a real broker: leader epochs do not change when it starts again; Kill forgets the members of
 // groups, and with them the positions of share groups (Close keeps them); the log is compacted, and old records are

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kfake"
 )
@@ -162,9 +163,10 @@ func (l *listener) Accept() (net.Conn, error) {
 // conn is unregistered when it is closed, passes on whole requests, and corrects the answers that it carries.
 type conn struct {
 	net.Conn
-	net     *network
-	from    io.Reader // nil before the first Read
-	answers answers
+	net      *network
+	from     io.Reader // nil before the first Read
+	requests *requests // nil: hidden by TLS
+	answers  answers
 }
 
 // Read is called by kfake, which begins with the four bytes of a length prefix, or by a layer of TLS, which asks for
@@ -173,7 +175,8 @@ func (c *conn) Read(b []byte) (int, error) {
 	if c.from == nil {
 		c.from = c.Conn
 		if len(b) == counted {
-			c.from = &requests{from: c.Conn}
+			c.requests = &requests{from: c.Conn}
+			c.from = c.requests
 		}
 	}
 	n, err := c.from.Read(b)
@@ -183,8 +186,14 @@ func (c *conn) Read(b []byte) (int, error) {
 
 // Write returns the length of b, not that of the corrected bytes.
 func (c *conn) Write(b []byte) (int, error) {
+	if err := c.SetWriteDeadline(time.Now().Add(answerPause)); err != nil {
+		return 0, err
+	}
 	if _, err := c.Conn.Write(c.answers.mended(b)); err != nil {
 		return 0, err
+	}
+	if c.requests != nil {
+		c.requests.answer()
 	}
 	return len(b), nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"sync"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -22,6 +23,9 @@ const (
 	requestPause = 10 * time.Second
 	// connectionIdle is how long a connection may be without a request, as connections.max.idle.ms says by default.
 	connectionIdle = 10 * time.Minute
+	// answerPause is how long a client may take no byte of an answer: what is frozen or gone without a word must not
+	// hold a connection for good.
+	answerPause = time.Minute
 	// minRequest is the head of a request without a client id: key, version, correlation id, and the id's length.
 	minRequest = 10
 )
@@ -30,10 +34,19 @@ const (
 // memory that a length prefix asks for before a byte of the request has come, reads as many tags as a request says it
 // has, and fails as a whole at a key that it does not know. Whatever speaks another protocol, such as a web browser,
 // begins with a length that is too large. It is used by one goroutine.
+//
+// A request is passed on when the one before is answered. kfake handles one after another in any case, but while it
+// waits for that it does not read: it would not notice that the client has gone, and keep two goroutines and the
+// connection until the answer, which can take as long as the request says, or never come.
 type requests struct {
-	from net.Conn
-	data []byte // a complete request with its prefix
-	at   int    // how much of data is passed on
+	from  net.Conn
+	data  []byte // a complete request with its prefix
+	at    int    // how much of data is passed on
+	ahead []byte // bytes of later requests
+
+	mu      sync.Mutex // guards open and watches
+	open    int        // how many requests that were passed on have no answer yet
+	watches bool       // a Read waits for the end of the connection
 }
 
 // errRequest ends a connection as a real broker does: it sends no answer.
@@ -70,7 +83,51 @@ func (r *requests) next() error {
 	if err := r.more(counted+int(size), requestPause); err != nil {
 		return err
 	}
-	return checkHead(r.data[counted:])
+	rest, err := checkHead(r.data[counted:])
+	if err != nil {
+		return err
+	}
+	return r.pass(isAnswered(r.data[counted:], rest))
+}
+
+// pass waits until all requests before are answered. answered: this one will be, too.
+func (r *requests) pass(answered bool) error {
+	for r.watch() {
+		var b [1024]byte
+		n, err := r.from.Read(b[:])
+		r.ahead = append(r.ahead, b[:n]...)
+		r.mu.Lock()
+		r.watches = false
+		r.mu.Unlock()
+		if ne, is := errors.AsType[net.Error](err); err != nil && (!is || !ne.Timeout()) {
+			return io.ErrUnexpectedEOF
+		}
+	}
+	if answered {
+		r.mu.Lock()
+		r.open++
+		r.mu.Unlock()
+	}
+	return nil
+}
+
+// watch begins to watch the connection while an answer is missing. With many bytes of later requests it does not:
+// kfake waits then.
+func (r *requests) watch() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.watches = r.open > 0 && len(r.ahead) < smallRoom && r.from.SetReadDeadline(time.Time{}) == nil
+	return r.watches
+}
+
+// answer notes an answer, and ends the watch.
+func (r *requests) answer() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.open--
+	if r.watches {
+		_ = r.from.SetReadDeadline(time.Unix(1, 0)) // long ago
+	}
 }
 
 // more reads until there are size bytes. The room grows with what has come. A pause ends the connection.
@@ -80,6 +137,14 @@ func (r *requests) more(size int, pause time.Duration) error {
 			larger := make([]byte, len(r.data), min(max(2*cap(r.data), firstRoom), max(size, firstRoom)))
 			copy(larger, r.data)
 			r.data = larger
+		}
+		if len(r.ahead) > 0 {
+			n := copy(r.data[len(r.data):min(cap(r.data), size)], r.ahead)
+			r.data = r.data[:len(r.data)+n]
+			if r.ahead = r.ahead[n:]; len(r.ahead) == 0 {
+				r.ahead = nil
+			}
+			continue
 		}
 		if err := r.from.SetReadDeadline(time.Now().Add(pause)); err != nil {
 			return err
@@ -101,22 +166,23 @@ func (r *requests) cut(err error) error {
 	return err
 }
 
-// checkHead checks the head of a request, which kfake reads before anything else: its key, and its tags.
-func checkHead(b []byte) error {
+// checkHead checks the head of a request, which kfake reads before anything else: its key, and its tags. It returns the
+// rest of the request.
+func checkHead(b []byte) (rest []byte, err error) {
 	key, version := int16(binary.BigEndian.Uint16(b)), int16(binary.BigEndian.Uint16(b[2:]))
 	req := kmsg.RequestForKey(key)
 	if req == nil {
-		return fmt.Errorf("%w: there is no key %d", errRequest, key)
+		return nil, fmt.Errorf("%w: there is no key %d", errRequest, key)
 	}
 	req.SetVersion(version)
 	id := int(int16(binary.BigEndian.Uint16(b[8:])))
 	b = b[minRequest:]
 	if id > len(b) {
-		return fmt.Errorf("%w: its client id has %d bytes of %d", errRequest, id, len(b))
+		return nil, fmt.Errorf("%w: its client id has %d bytes of %d", errRequest, id, len(b))
 	}
 	b = b[max(id, 0):]
 	if !req.IsFlexible() {
-		return nil
+		return b, nil
 	}
 	tags, b := uvarint(b)
 	for range tags {
@@ -133,9 +199,27 @@ func checkHead(b []byte) error {
 		b = b[size:]
 	}
 	if b == nil {
-		return fmt.Errorf("%w: its head has %d tags, which are not there", errRequest, tags)
+		return nil, fmt.Errorf("%w: its head has %d tags, which are not there", errRequest, tags)
 	}
-	return nil
+	return b, nil
+}
+
+// isAnswered reports whether a request has an answer: all have, except records for which the client wants no
+// acknowledgement. rest is the request behind its head.
+func isAnswered(request, rest []byte) bool {
+	if kmsg.Key(binary.BigEndian.Uint16(request)) != kmsg.Produce {
+		return true
+	}
+	skip := 0
+	switch version := binary.BigEndian.Uint16(request[2:]); {
+	case version >= 9: // the transaction's id is a compact string, whose length has one added to it
+		size, behind := uvarint(rest)
+		rest, skip = behind, max(int(size)-1, 0)
+	case version >= 3 && len(rest) >= 2:
+		size := int16(binary.BigEndian.Uint16(rest))
+		rest, skip = rest[2:], int(max(size, 0))
+	}
+	return len(rest) < skip+2 || binary.BigEndian.Uint16(rest[skip:]) != 0
 }
 
 // uvarint reads a number of at most 32 bits; rest is nil if there is none.

@@ -145,3 +145,123 @@ func TestSilentConnectionsEnd(t *testing.T) {
 		}
 	})
 }
+
+// A client that is gone leaves no work behind, whatever it waits for, and however many requests it has sent: here for
+// records, for an hour. A client that takes no answer, because it is frozen for example, loses its connection after a
+// minute.
+func TestClientsThatAreGoneLeaveNothing(t *testing.T) {
+	for name, c := range map[string]struct {
+		sent   int // how many requests follow
+		closes bool
+		ends   time.Duration
+	}{
+		"alone":              {0, true, time.Second},
+		"with more requests": {20, true, time.Second},
+		"frozen":             {0, false, 2 * time.Hour}, // an hour, a minute, and what the server does without a client
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, err := kafkalocal.NewServer(nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer s.Close()
+				topic := unique()
+				admin, err := kgo.NewClient(s.Reach()...)
+				if err != nil {
+					t.Fatal(err)
+				}
+				create(t, admin, topic)
+				admin.Close()
+				time.Sleep(time.Minute)
+				if n := work(); n > 0 {
+					t.Fatalf("%d goroutines of clients before the first one", n)
+				}
+				conn, err := s.Dial(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer conn.Close()
+				fetch := kmsg.NewPtrFetchRequest()
+				fetch.Version, fetch.MinBytes, fetch.MaxWaitMillis = 4, 1, int32(time.Hour.Milliseconds())
+				part := kmsg.NewFetchRequestTopicPartition()
+				part.PartitionMaxBytes = 1
+				of := kmsg.NewFetchRequestTopic()
+				of.Topic, of.Partitions = topic, []kmsg.FetchRequestTopicPartition{part}
+				fetch.Topics = append(fetch.Topics, of)
+				waits := kmsg.NewRequestFormatter().AppendRequest(nil, fetch, 1)
+				for range 1 + c.sent {
+					if _, err := conn.Write(waits); err != nil {
+						t.Fatal(err)
+					}
+				}
+				synctest.Wait()
+				if work() == 0 {
+					t.Error("the server has no work")
+				}
+				if c.closes {
+					_ = conn.Close()
+				}
+				time.Sleep(c.ends)
+				synctest.Wait()
+				if n := work(); n > 0 {
+					t.Errorf("%d goroutines are left", n)
+				}
+			})
+		})
+	}
+}
+
+// work is the number of goroutines that serve clients.
+func work() int {
+	stacks := make([]byte, 4<<20)
+	return bytes.Count(stacks[:runtime.Stack(stacks, true)], []byte("kfake.(*clientConn)."))
+}
+
+// Requests that a client sends without waiting for answers are answered in their order. Records without an
+// acknowledgement have no answer.
+func TestRequestsWithoutWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, err := kafkalocal.NewServer(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		conn, err := s.Dial(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		var all []byte
+		for n := range int32(30) {
+			var req kmsg.Request = kmsg.NewPtrApiVersionsRequest()
+			if n%3 == 0 {
+				records := kmsg.NewPtrProduceRequest()
+				records.TransactionID = map[bool]*string{true: new("t")}[n%2 == 0]
+				req = records
+			}
+			req.SetVersion([]int16{3, 2, 0, 9, 2, 0}[n%6])
+			all = append(all, kmsg.NewRequestFormatter().AppendRequest(nil, req, n)...)
+		}
+		go func() { _, _ = conn.Write(all) }()
+		if err := conn.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+		for n := range uint32(30) {
+			if n%3 == 0 {
+				continue
+			}
+			var size [4]byte
+			if _, err := io.ReadFull(conn, size[:]); err != nil {
+				t.Fatalf("answer %d: %v", n, err)
+			}
+			answer := make([]byte, binary.BigEndian.Uint32(size[:]))
+			if _, err := io.ReadFull(conn, answer); err != nil {
+				t.Fatal(err)
+			}
+			if got := binary.BigEndian.Uint32(answer); got != n {
+				t.Fatalf("answer %d comes where that of request %d is expected", got, n)
+			}
+		}
+	})
+}
