@@ -249,6 +249,17 @@ func (es *Epochs) unsaved() (n int) {
 	return n
 }
 
+// unsavedMost is how many finished messages may be without a commit until no record is admitted: at the present speed,
+// four times as many as one commit has. So admission waits only if a commit is late. The caller holds l.mu.
+func (es *Epochs) unsavedMost() int { return 4 * (es.l.Rules.Commit + es.l.usual) }
+
+// saved wakes a poll if records wait for a commit. The caller holds l.mu.
+func (es *Epochs) saved() {
+	if !es.l.unsavedSince.IsZero() {
+		es.l.Wakeup.Wake()
+	}
+}
+
 // Awaited reports whether a partition may return whose epoch ended before its finished messages were committed.
 func (es *Epochs) Awaited() bool {
 	es.l.mu.Lock()

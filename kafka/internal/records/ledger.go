@@ -217,7 +217,7 @@ func (l *Ledger) include(c *Commitment, es []*Epoch) {
 		now, changed := e.tracker.Commit()
 		if !changed { // also if the broker stored the commit and its answer was lost
 			e.committed = e.finished
-			l.saved()
+			l.Epochs.saved()
 			continue
 		}
 		if c.Offsets[e.Topic] == nil {
@@ -242,23 +242,12 @@ func (l *Ledger) Answered(tooLarge bool, parts ...Part) {
 	}
 	if !tooLarge {
 		l.usual = min(max(l.sent, l.finished), usualMost)
-		l.saved()
+		l.Epochs.saved()
 	}
 }
 
 // usualMost bounds usual, so that commits which take ever longer do not allow ever more finished messages.
 const usualMost = Window / 4
-
-// unsavedMost is how many finished messages may be without a commit until no record is admitted: at the present speed,
-// four times as many as one commit has. So admission waits only if a commit is late. The caller holds l.mu.
-func (l *Ledger) unsavedMost() int { return 4 * (l.Rules.Commit + l.usual) }
-
-// saved wakes a poll if records wait for a commit. The caller holds l.mu.
-func (l *Ledger) saved() {
-	if !l.unsavedSince.IsZero() {
-		l.Wakeup.Wake()
-	}
-}
 
 // Stalled returns how often partitions had to wait although places were free, and a text for each that waits now.
 func (l *Ledger) Stalled(now time.Time) (times int64, complaints []string) {

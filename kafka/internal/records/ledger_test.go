@@ -231,7 +231,7 @@ func TestLargeCommitsAllowMore(t *testing.T) {
 		l.Collect(commit, []*Epoch{e})
 		l.finished = c.during
 		l.Answered(false, commit.Parts[e.Partition])
-		if got := l.unsavedMost(); got != c.most {
+		if got := l.Epochs.unsavedMost(); got != c.most {
 			t.Errorf("after a commit of %d records, in which %d finished, %d may be without one, want %d", c.sent,
 				c.during, got, c.most)
 		}

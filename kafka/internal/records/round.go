@@ -65,7 +65,7 @@ func (in *Round) admitBacklogs() {
 		admit = in.admitOrSkip
 	}
 	l := in.l
-	if l.Epochs.unsaved() < l.unsavedMost() {
+	if l.Epochs.unsaved() < l.Epochs.unsavedMost() {
 		l.unsavedSince = time.Time{}
 		in.Change = l.Epochs.places.Share(l.Epochs.backlogs(), len(l.Epochs.open), in.room, admit)
 		return
