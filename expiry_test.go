@@ -314,7 +314,10 @@ func TestImpossibleExpiries(t *testing.T) {
 		w.consumer("orders", nil)
 		p := w.producer("orders", nil)
 		for _, m := range []godwit.Message{
-			{Expires: -time.Second}, {Expires: time.Millisecond}, {Expires: time.Minute, Delay: time.Minute},
+			{Expires: -time.Second},
+			{Expires: time.Millisecond},
+			{Expires: time.Minute, Delay: time.Minute},
+			{Expires: time.Minute, At: time.Now().Add(time.Minute)},
 		} {
 			err := p.Send(w.Context(), m)
 			if !errors.Is(err, godwit.ErrInvalid) || !strings.Contains(err.Error(), "Message.Expires") {

@@ -40,7 +40,11 @@ type Message struct {
 	Trace Headers
 	// Delay is how long the message waits before it can be received, on channels that support it.
 	Delay time.Duration
-	// Expires is how long the message is worth handling, at least a second and longer than Delay; 0: for good. It
+	// At is when the message can be received, instead of Delay and within the same bounds; zero: at once. It is
+	// compared with this machine's clock when the message is sent, also if it has waited in a batch or is repeated; a
+	// message whose time is over is sent without a delay.
+	At time.Time
+	// Expires is how long the message is worth handling, at least a second and longer than the delay; 0: for good. It
 	// counts from the time at which the service accepts the message, also if it is retried or sent again later. No
 	// handler starts after that: the consumer discards the message, or rejects it (ConsumerOptions.DeadLetterExpired).
 	Expires time.Duration
@@ -125,7 +129,7 @@ func (m *Message) driver(ordered bool) driver.Message {
 	return driver.Message{
 		OrderKey: m.OrderKey, RoutingKey: m.RoutingKey, DedupID: dedup,
 		ContentType: m.ContentType, Type: m.Type, Version: m.Version,
-		Header: m.Headers, Body: m.Body, Reader: m.Reader, Size: m.Size, Delay: m.Delay,
+		Header: m.Headers, Body: m.Body, Reader: m.Reader, Size: m.Size, Delay: m.Delay, At: m.At,
 		Expires: m.Expires, First: m.first,
 	}
 }

@@ -740,3 +740,30 @@ func (b ownBatches) Sender(ctx context.Context, ch driver.Channel) (driver.Sende
 }
 
 func (ownBatching) Limits() driver.SendLimits { return driver.SendLimits{} }
+
+func TestAMessageWithATime(t *testing.T) {
+	inWorld(t, func(w *world) {
+		var at []time.Duration
+		begin := time.Now()
+		c := w.run(w.consumer("orders", nil), func(context.Context, *godwit.Delivery) error {
+			at = append(at, time.Since(begin).Truncate(time.Second))
+			return nil
+		})
+		p := w.producer("orders", nil)
+		for _, m := range []godwit.Message{{At: begin.Add(10 * time.Minute)}, {At: begin.Add(-time.Hour)}} {
+			if err := p.Send(w.Context(), m); err != nil {
+				t.Error(err)
+			}
+		}
+		both := godwit.Message{At: begin.Add(time.Minute), Delay: time.Minute}
+		if err := p.Send(w.Context(), both); !errors.Is(err, godwit.ErrInvalid) ||
+			!strings.Contains(err.Error(), "Message.At") {
+			t.Errorf("a message with At and Delay: %v", err)
+		}
+		time.Sleep(11 * time.Minute)
+		c.stop()
+		if len(at) != 2 || at[0] != 0 || at[1] != 10*time.Minute {
+			t.Errorf("handled after %v", at)
+		}
+	})
+}

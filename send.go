@@ -200,9 +200,16 @@ func (p *Producer) encode(ctx context.Context, m *Message, out *outgoing, c *cal
 		return p.error("send", invalid("Message.DedupID", strconv.Quote(m.DedupID),
 			"only ordered channels remove duplicates: make the channel ordered, or remove the DedupID and use idempotent handlers (Idempotent)"))
 	}
-	if m.Expires != 0 && (m.Expires < time.Second || m.Expires <= m.Delay) {
+	delay := m.Delay
+	if !m.At.IsZero() {
+		if m.Delay != 0 {
+			return p.error("send", invalid("Message.At", m.At, "the message has a Delay, too: remove one of both"))
+		}
+		delay = time.Until(m.At)
+	}
+	if m.Expires != 0 && (m.Expires < time.Second || m.Expires <= delay) {
 		return p.error("send", invalid("Message.Expires", m.Expires,
-			"it must be at least 1s, and more than Delay: otherwise no handler could start in time"))
+			"it must be at least 1s, and more than the delay: otherwise no handler could start in time"))
 	}
 	wire, _ := p.spare.Get().(*driver.Message) // backends do not keep it
 	if wire == nil {

@@ -22,7 +22,10 @@ type Message struct {
 	// than [SendLimits].Apart, and that is not 0. Prepare reads it once.
 	Reader io.Reader
 	Size   int64
-	Delay  time.Duration
+	// Delay is how long the message waits from its acceptance, and At is when its wait ends, by the sender's clock; the
+	// core sets at most one. A backend reads the clock when it sends: a time that is over by then means no wait.
+	Delay time.Duration
+	At    time.Time
 	// Expires is how long after its first acceptance the message is worth handling, in whole milliseconds; 0: always.
 	// The backend only carries it. First is the time of the first acceptance, of a message that is sent again; zero:
 	// this is its first send, and the service's own time of the acceptance counts, never the sender's clock.

@@ -78,6 +78,7 @@ func newSend() *cobra.Command {
 	f.StringVar(&m.Type, "type", "", "the `type` of the message")
 	f.IntVar(&m.Version, "version", 0, "the version of its type")
 	f.DurationVar(&m.Delay, "delay", 0, "how long nobody can receive the message")
+	f.TimeVar(&m.At, "at", time.Time{}, []string{time.RFC3339}, "the `time` from which the message can be received")
 	f.DurationVar(&m.Expires, "expires", 0, "how long the message is worth handling")
 	f.IntVarP(&o.count, "count", "n", 1, "send so `many` messages")
 	f.BoolVar(&o.templates, "template", false, "body, keys and headers are templates")
@@ -88,7 +89,7 @@ func newSend() *cobra.Command {
 	manual.More(cmd, "With --jsonl, each line is an object:\n\n"+
 		"  {\"body\": \"text, or any JSON\", \"order_key\": \"customer-7\",\n"+
 		"   \"headers\": [{\"name\": \"a\", \"value\": \"b\"}]}\n\n"+
-		"also with body_base64, routing_key, dedup_id, delay, type, version and content_type. With --template the body, the "+
+		"also with body_base64, routing_key, dedup_id, delay, at, type, version and content_type. With --template the body, the "+
 		"keys and the headers are templates: {{.N}} is the number of the message, {{.Time}} its time, also as "+
 		"{{printf \"%05d\" .N}}, {{.Time.Unix}} and {{.Time.Format \"15:04:05\"}}.", "")
 	return cmd
@@ -113,6 +114,8 @@ func (o *sendOptions) check(body []string) error {
 		return fmt.Errorf("--rate is %v: it cannot be negative; 0 is no limit", o.rate)
 	case o.message.Delay < 0:
 		return fmt.Errorf("--delay is %v: it cannot be negative", o.message.Delay)
+	case o.message.Delay != 0 && !o.message.At.IsZero():
+		return errors.New("--delay and --at are given: use one of them")
 	case o.message.Expires < 0:
 		return fmt.Errorf("--expires is %v: it cannot be negative", o.message.Expires)
 	case o.message.Version < 0:
@@ -284,6 +287,7 @@ func (s *sending) all(ctx context.Context, next compose.Source, out io.Writer) (
 // sendFlags says the names of flags instead of those of a message's fields.
 func sendFlags(err error) error {
 	return errors.New(strings.NewReplacer("Message.DedupID", "--dedup-id", "Message.Delay", "--delay",
+		"Message.At", "--at",
 		"Message.OrderKey", "--key", "Message.RoutingKey", "--routing-key", "Message.Expires", "--expires",
 		"Message.Headers", "--header", "Message.ContentType", "--content-type", "Message.Type", "--type",
 		"Message.Version", "--version").Replace(err.Error()))

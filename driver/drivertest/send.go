@@ -25,6 +25,11 @@ func sendCases() []testCase {
 			shows: "a delayed message is not delivered before it is due, and has the time when it was due",
 		},
 		{
+			name: "send/at", run: sendAt,
+			needs: need("delays", func(h *Harness) bool { return h.Can.Delays }),
+			shows: "a message with a time is not delivered before it, also if it was prepared earlier, and at once after it",
+		},
+		{
 			name: "send/partial", run: sendPartial,
 			needs: need("Faults.FailEntry", func(h *Harness) bool { return h.Faults.FailEntry != nil }),
 			shows: "a batch answers per entry, and the entries that did not fail arrive",
@@ -177,6 +182,33 @@ func sendDelay(k *kit) {
 	}
 	if off := later[0].Due.Sub(due).Abs(); off > time.Second {
 		k.Errorf("the delayed message has Due %v, want %v", later[0].Due, due)
+	}
+}
+
+func sendAt(k *kit) {
+	e := k.queue("at", false)
+	due := time.Now().Add(4 * time.Second)
+	waits := e.prepare(driver.Message{Body: []byte("at its time"), At: due})
+	e.put(driver.Message{Body: []byte("over"), At: time.Now().Add(-time.Hour)})
+	over := e.get(1)
+	e.sameSet(over, "over")
+	if !over[0].Due.IsZero() {
+		k.Errorf("a message whose time was over when it was sent is due at %v", over[0].Due)
+	}
+	e.nothing(2 * time.Second)
+	if err := e.send.Send(k.ctx, []driver.Prepared{waits}); err != nil {
+		k.Fatal(err)
+	}
+	if time.Until(due) > time.Second { // otherwise the service was slow
+		e.nothing(time.Until(due) - time.Second)
+	}
+	later := e.get(1)
+	e.sameSet(later, "at its time")
+	if late := time.Since(due); late < -time.Second || late > 2*time.Second {
+		k.Errorf("a message that was sent 2s after it was prepared came %v after its time", late)
+	}
+	if off := later[0].Due.Sub(due).Abs(); off > time.Second {
+		k.Errorf("the message has Due %v, want %v", later[0].Due, due)
 	}
 }
 

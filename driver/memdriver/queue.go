@@ -101,8 +101,11 @@ func (q *queue) delivery(m *message) driver.Delivery {
 		Header: m.Header, Body: m.Body, Attempt: m.attempt, Received: m.received, SentAt: m.sent, LeaseEnds: m.due,
 		Expires: m.Expires, First: m.first, Origin: m.origin, Handle: driver.Handle{Ref: m, Seq: uint64(m.received)},
 	}
-	if m.Delay > 0 {
+	switch {
+	case m.Delay > 0:
 		d.Due = m.sent.Add(m.Delay)
+	case m.At.After(m.sent):
+		d.Due = m.At
 	}
 	if q.spec.Channel.Ordered {
 		d.OrderKey = m.OrderKey

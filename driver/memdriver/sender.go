@@ -48,7 +48,7 @@ func (s *sender) Prepare(_ context.Context, m *driver.Message) (driver.Prepared,
 			"memdriver.Options.MaxBytes",
 			size, s.to, s.b.o.MaxBytes)
 		return driver.Prepared{}, &driver.Error{Class: driver.TooLarge, Err: err}
-	case m.Delay > 0 && s.to.Ordered:
+	case (m.Delay > 0 || !m.At.IsZero()) && s.to.Ordered:
 		return driver.Prepared{}, permanent("channel %s: a delay would hold back all later messages of its order key: "+
 			"send without a delay, or without order", s.to)
 	}
@@ -99,8 +99,12 @@ func (e *exchange) publish(m *outgoing, id string, now time.Time) {
 	}
 	for _, q := range e.queues {
 		if e.direct || passes(q.spec.Filter, m.RoutingKey) {
+			due := now.Add(cmp.Or(m.Delay, q.spec.Delay))
+			if m.At.After(now) {
+				due = m.At
+			}
 			q.put(&message{
-				Message: &m.Message, id: id, first: first, sent: now, due: now.Add(cmp.Or(m.Delay, q.spec.Delay)),
+				Message: &m.Message, id: id, first: first, sent: now, due: due,
 				died: m.died, origin: m.origin,
 			})
 		}

@@ -23,6 +23,7 @@ type Envelope struct {
 	TypeVersion int               `json:"tv,omitempty"`
 	Encoding    Encoding          `json:"e,omitempty"`
 	Delay       int32             `json:"dl,omitempty"` // seconds, as asked for by the message
+	At          int64             `json:"at,omitempty"` // when the message is due, in milliseconds since 1970
 	Expires     int64             `json:"ex,omitempty"` // milliseconds from its first acceptance
 	First       int64             `json:"fa,omitempty"` // when that was, in milliseconds since 1970; 0: now
 	// the body is an SNS notification in JSON, which contains the real body
@@ -91,7 +92,7 @@ func (e Envelope) String() string {
 // Empty reports whether no field but the version is set.
 func (e *Envelope) Empty() bool {
 	return e.Version == 1 && len(e.Headers) == 0 && e.OrderKey == "" && e.ContentType == "" && e.Type == "" &&
-		e.TypeVersion == 0 && e.Encoding == Plain && e.Delay == 0 &&
+		e.TypeVersion == 0 && e.Encoding == Plain && e.Delay == 0 && e.At == 0 &&
 		e.Expires == 0 && e.First == 0 && !e.Wrapped && len(e.Deaths) == 0 &&
 		len(e.Packed)+len(e.Typed) == 0
 }

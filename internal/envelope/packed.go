@@ -52,11 +52,12 @@ func packed(fields map[string]json.RawMessage) []Packed {
 
 // WithoutDelay returns an envelope without the delay of a message that is sent again and does not wait again.
 func WithoutDelay(envelope string) string {
-	if !strings.Contains(envelope, `"dl"`) {
+	if !strings.Contains(envelope, `"dl"`) && !strings.Contains(envelope, `"at"`) {
 		return envelope
 	}
 	fields := open(envelope)
 	delete(fields, "dl")
+	delete(fields, "at")
 	return JSON(fields)
 }
 

@@ -96,7 +96,7 @@ func (s *Sender) Limits() driver.SendLimits {
 // Prepare encodes the record. If that is large, Prepare writes its body to the store. It checks the size limit of the
 // topic, because the broker refuses the whole batch of a record that is too large.
 func (s *Sender) Prepare(ctx context.Context, m *driver.Message) (driver.Prepared, error) {
-	if m.Delay > 0 && !s.delays {
+	if (m.Delay > 0 || !m.At.IsZero()) && !s.delays {
 		return driver.Prepared{},
 			failure.Permanent("channel %s: a delay would let later messages of the key overtake this one: send it "+
 				"without a delay, or set the channel's Ordering to OrderNone", s.To)

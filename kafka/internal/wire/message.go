@@ -58,8 +58,13 @@ func Encode(m *driver.Message) (*kgo.Record, error) {
 	if m.Version != 0 {
 		add(versionHeader, strconv.Itoa(m.Version))
 	}
+	now := time.Now()
+	due := m.At
 	if m.Delay > 0 {
-		add(DueHeader, strconv.FormatInt(time.Now().Add(m.Delay).UnixMilli(), 10))
+		due = now.Add(m.Delay)
+	}
+	if due.After(now) {
+		add(DueHeader, strconv.FormatInt(due.UnixMilli(), 10))
 	}
 	if m.Expires > 0 {
 		add(expiresHeader, strconv.FormatInt(m.Expires.Milliseconds(), 10))

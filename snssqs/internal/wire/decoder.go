@@ -49,7 +49,11 @@ func (c *Decoder) Decode(ctx context.Context, m *Message, d *driver.Delivery) er
 	default:
 		d.Body, err = envelope.Decode(text, env.Encoding)
 	}
-	if env.Delay > 0 && !d.SentAt.IsZero() && !c.From.DeadLetter {
+	switch {
+	case c.From.DeadLetter:
+	case env.At > 0:
+		d.Due = time.UnixMilli(env.At)
+	case env.Delay > 0 && !d.SentAt.IsZero():
 		d.Due = d.SentAt.Add(time.Duration(env.Delay) * time.Second)
 	}
 	ms := env.Expires

@@ -48,6 +48,7 @@ type prepared struct {
 	routing      string // the name of the attribute with the routing key
 	group, dedup string
 	delay        int32              // seconds
+	at           time.Time          // when the delay ends, of a message with Message.At
 	sizeName     string             // the name of the attribute that announces a pointer; "": the body is the body
 	size         string             // its value, the bytes of the body in the store
 	native       []driver.RawHeader // headers that are attributes of their own
@@ -97,10 +98,9 @@ func encode(ch driver.Channel, m *driver.Message, apart bool, as Form) (*prepare
 			w.dedup = id.with(m.Body)
 		}
 	}
-	if err := w.setDelay(ch, m.Delay); err != nil {
+	if err := w.setDelay(ch, m, &env); err != nil {
 		return nil, err
 	}
-	env.Delay = w.delay
 	if as.Native && env.Expires > 0 {
 		w.native = append(w.native, driver.RawHeader{
 			Name: ExpiresAttribute, Type: numberType, Value: strconv.AppendInt(nil, env.Expires, 10),
@@ -117,9 +117,14 @@ func encode(ch driver.Channel, m *driver.Message, apart bool, as Form) (*prepare
 	return w, nil
 }
 
-func (w *prepared) setDelay(ch driver.Channel, d time.Duration) error {
+// setDelay sets the delay of a message in its wire form and its envelope.
+func (w *prepared) setDelay(ch driver.Channel, m *driver.Message, env *envelope.Envelope) error {
+	d := m.Delay
+	if !m.At.IsZero() {
+		d = max(0, time.Until(m.At))
+	}
 	switch {
-	case d == 0:
+	case d == 0 && m.At.IsZero():
 		return nil
 	case d < 0 || d > maxDelay:
 		return fmt.Errorf("message delay %v: it must be between 0 and %v", d, maxDelay)
@@ -130,8 +135,24 @@ func (w *prepared) setDelay(ch driver.Channel, d time.Duration) error {
 		return fmt.Errorf("message delay %v: an exchange does not support delays; set ConsumerOptions.Delay of a "+
 			"consumer", d)
 	}
-	w.delay = int32((d + time.Second - 1) / time.Second)
+	w.delay = wholeSeconds(d)
+	if m.At.IsZero() {
+		env.Delay = w.delay
+	} else if d > 0 {
+		w.at, env.At = m.At, m.At.UnixMilli()
+	}
 	return nil
+}
+
+// wholeSeconds is a delay as SQS counts it, never shorter than requested.
+func wholeSeconds(d time.Duration) int32 { return int32((d + time.Second - 1) / time.Second) }
+
+// left is what is left of the delay when the message is sent.
+func (w *prepared) left() int32 {
+	if w.at.IsZero() {
+		return w.delay
+	}
+	return min(w.delay, max(0, wholeSeconds(time.Until(w.at))))
 }
 
 // checkText refuses characters that the service does not accept. Bodies are encoded instead.
@@ -245,7 +266,7 @@ func (c *QueueEntries) Of(batch []driver.Prepared) []types.SendMessageBatchReque
 	for i := range batch {
 		w := batch[i].Wire.(*prepared)
 		entries[i] = types.SendMessageBatchRequestEntry{
-			Id: client.EntryID(i), MessageBody: &w.body, DelaySeconds: w.delay,
+			Id: client.EntryID(i), MessageBody: &w.body, DelaySeconds: w.left(),
 			MessageGroupId: unlessEmpty(&w.group), MessageDeduplicationId: unlessEmpty(&w.dedup),
 			MessageAttributes: c.attributes.of(w, queueAttribute, queueAttributes),
 		}

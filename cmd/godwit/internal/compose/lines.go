@@ -30,7 +30,8 @@ type line struct {
 		Name  string `json:"name"`
 		Value string `json:"value"`
 	} `json:"headers"`
-	Delay string `json:"delay"` // as 30s
+	Delay string    `json:"delay"` // as 30s
+	At    time.Time `json:"at"`
 }
 
 // Lines reads a message from each line. Empty lines are skipped. What a line does not say is as in the message rest.
@@ -89,6 +90,13 @@ func readLine(text []byte, m godwit.Message) (godwit.Message, error) {
 		if m.Delay, err = time.ParseDuration(l.Delay); err != nil {
 			return m, fmt.Errorf("delay is %q: use a duration such as 30s", l.Delay)
 		}
+		m.At = l.At
+	}
+	if !l.At.IsZero() {
+		if l.Delay == "" {
+			m.Delay = 0
+		}
+		m.At = l.At
 	}
 	set := func(to *string, value string) {
 		if value != "" {
