@@ -12,12 +12,19 @@ import (
 // dlqSuffix marks the dead letters of a channel in its name.
 const dlqSuffix = "@dlq"
 
+// laterSuffix marks the messages of a channel that wait for their time.
+const laterSuffix = "@later"
+
 // parseChannel parses a channel's name. Its rules are the strictest of all backends, so that a channel can be moved to
 // another backend by changing one line.
 func parseChannel(name string, ordered bool) (driver.Channel, error) {
 	ch := driver.Channel{Ordered: ordered}
 	rest, dead := strings.CutSuffix(name, dlqSuffix)
 	ch.DeadLetter = dead
+	if of, later := strings.CutSuffix(rest, laterSuffix); later {
+		return ch, nameError(name, "messages wait there for their time, and consumers of "+of+" send them on: "+
+			"send to it with Message.Delay or Message.At")
+	}
 	first, second, oneToMany := strings.Cut(rest, ".")
 	if !oneToMany {
 		ch.Queue = first

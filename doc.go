@@ -19,6 +19,7 @@
 //   - wishlist_events.audit_log is the queue of one consumer of the exchange wishlist_events.
 //   - wishlist_events.* stands for all queues of the exchange. A producer sends to it.
 //   - orders@dlq holds the dead letters of orders.
+//   - orders@later holds messages of orders that wait for their time, on SQS. Consumers of orders wake them.
 //
 // A [Backend] carries the messages. It is the only thing in a program that depends on the service:
 //

@@ -87,7 +87,7 @@ func ExampleProducer_SendBatch() {
 
 	messages := []godwit.Message{
 		{Body: []byte("a kite")},
-		{Body: []byte("a ball"), Delay: time.Hour}, // longer than SQS delays a message
+		{Body: []byte("a ball"), DedupID: "7"}, // only ordered channels remove duplicates
 		{Body: []byte("a phone")},
 	}
 	err = orders.SendBatch(ctx, messages)

@@ -56,7 +56,11 @@ func TestIAM(t *testing.T) {
 			if p.run(t, one).err != nil {
 				required[one.Resource] = append(required[one.Resource], one.Action)
 			} else {
-				optional[one.Action] = append(optional[one.Action], "`"+one.Resource+"`")
+				of := one.Action
+				if strings.HasSuffix(one.Resource, "--later") {
+					of += ofLater
+				}
+				optional[of] = append(optional[of], "`"+one.Resource+"`")
 			}
 		}
 		page.WriteString(policyOf(required))
@@ -67,7 +71,8 @@ func TestIAM(t *testing.T) {
 					optional[action])
 			}
 			where := strings.Join(optional[action], " and ")
-			page.WriteString(lines(fmt.Sprintf("Optional: `%s` on %s. %s", action, where, why)))
+			page.WriteString(lines(fmt.Sprintf("Optional: `%s` on %s. %s", strings.TrimSuffix(action, ofLater), where,
+				why)))
 		}
 	}
 	was, err := os.ReadFile(iamPage)
@@ -95,12 +100,20 @@ const otherKind = "Without it, a channel that exists already as another kind (or
 
 const oneByOne = "Without it, names are looked up one by one, so that opening a channel that exists takes more calls."
 
+// ofLater marks actions on the queue of delayed messages.
+const ofLater = " later"
+
 // withoutIt says what a program loses without an optional action.
 var withoutIt = map[string]string{
 	"sns:GetTopicAttributes": otherKind,
 	"sqs:GetQueueUrl":        otherKind,
 	"sns:ListSubscriptionsByTopic": "Without it, a producer does not wait for queues that were deleted with their topic, " +
 		"and a consumer may need one call more when it is made.",
+	"sqs:GetQueueUrl" + ofLater: "Without it, the consumer does not send on messages that wait for their time " +
+		"([Later](later.md)); a warning says so. It needs this and what \"A consumer of delayed messages\" lists only if " +
+		"the channel gets some.",
+	"sqs:ChangeMessageVisibility" + ofLater: "Without it, delayed messages are received every 30 seconds until they are " +
+		"due.",
 	"sns:ListTopics":  oneByOne,
 	"sqs:ListQueues":  oneByOne,
 	"s3:DeleteObject": "Without it, bodies of handled messages stay until the bucket's lifecycle deletes them.",
@@ -255,6 +268,38 @@ func sendsThree(channel string, o godwit.ProducerOptions, body int) func(*iamSer
 			time.Sleep(2 * time.Minute) // a producer looks at the subscriptions once a minute
 		}
 		return nil
+	}
+}
+
+// sendsLater sends a message that is due in an hour.
+func sendsLater(channel string, o godwit.ProducerOptions) func(*iamServer, godwit.Backend) error {
+	return func(s *iamServer, b godwit.Backend) error {
+		o.RetryFor = time.Minute
+		p, err := godwit.NewProducer(s.Context(), b, channel, &o)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = p.Close(context.Background()) }()
+		return p.Send(s.Context(), godwit.Message{Type: "good", Delay: time.Hour})
+	}
+}
+
+// wakes consumes the message of sendsLater.
+func wakes(channel string, o godwit.ConsumerOptions) func(*iamServer, godwit.Backend) error {
+	return func(s *iamServer, b godwit.Backend) error {
+		o.Logger = slog.New(slog.DiscardHandler)
+		c, err := godwit.NewConsumer(s.Context(), b, channel, &o)
+		if err != nil {
+			return err
+		}
+		ctx, stop := context.WithTimeout(s.Context(), 61*time.Minute)
+		defer stop()
+		report, err := c.Run(ctx, func(context.Context, *godwit.Delivery) error { return nil })
+		left := len(s.SQS().Queue(channel + "--later").Model().Messages())
+		if err == nil && (report.Handled != 1 || left != 0) {
+			err = fmt.Errorf("handled %d, and %d messages are left", report.Handled, left)
+		}
+		return err
 	}
 }
 
@@ -415,6 +460,21 @@ func programs() []program {
 				return handles(queue, never)(s, b)
 			},
 			do: empties(queue + "@dlq"),
+		},
+		{
+			title: "A producer of delayed messages",
+			about: "Of the channel `orders`, with a delay of more than 15 minutes, the first one: `orders@later` does not exist. " +
+				"Later ones need what \"A producer of a queue\" needs, on both queues.",
+			before: made(queue), do: sendsLater(queue, godwit.ProducerOptions{}),
+		},
+		{
+			title: "A consumer of delayed messages",
+			about: "Of the channel `orders`, with `ProvisionNever`, on which one delayed message is due. It also needs the " +
+				"statements of \"A consumer\".",
+			before: func(s *iamServer, b godwit.Backend) error {
+				return cmp.Or(made(queue)(s, b), sendsLater(queue, godwit.ProducerOptions{})(s, b))
+			},
+			do: wakes(queue, never),
 		},
 		{
 			title: "A producer of a queue that provisions",

@@ -25,9 +25,13 @@ type Channel struct {
 	Ordered  bool
 	// DeadLetter selects the dead letters of the channel instead of the channel itself.
 	DeadLetter bool
+	// Later selects the messages that wait for their time beside a one-to-one channel, named by Queue, or beside the
+	// exchange of this name. Only operators name it; Ordered is false.
+	Later bool
 }
 
-// String is the name as users spell it: orders, wishlist_events.*, wishlist_events.audit_log, orders@dlq.
+// String is the name as users spell it: orders, wishlist_events.*, wishlist_events.audit_log, orders@dlq,
+// orders@later.
 func (c Channel) String() string {
 	name := c.Queue
 	if c.Exchange != "" {
@@ -36,6 +40,9 @@ func (c Channel) String() string {
 	}
 	if c.DeadLetter {
 		name += "@dlq"
+	}
+	if c.Later {
+		name += "@later"
 	}
 	return name
 }

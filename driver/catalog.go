@@ -27,15 +27,18 @@ const (
 	RoleQueue       Role = iota // messages wait in it for one consumer
 	RoleExchange                // the fan-out point of a one-to-many channel
 	RoleDeadLetters             // rejected messages
+	RoleLater                   // messages that wait for their time
 )
 
-func (r Role) String() string { return [...]string{"queue", "exchange", "dead-letters"}[r] }
+func (r Role) String() string { return [...]string{"queue", "exchange", "dead-letters", "later"}[r] }
 
 // Role returns what the channel is.
 func (c Channel) Role() Role {
 	switch {
 	case c.DeadLetter:
 		return RoleDeadLetters
+	case c.Later:
+		return RoleLater
 	case c.Queue == "":
 		return RoleExchange
 	}

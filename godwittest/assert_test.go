@@ -139,7 +139,7 @@ func TestAssertions(t *testing.T) {
 		"advance":            {func(h *godwittest.Harness) { h.Advance(time.Hour) }, nil},
 		"advance, backwards": {func(h *godwittest.Harness) { h.Advance(-1) }, []string{"time does not go back"}},
 		"send, what cannot be": {func(h *godwittest.Harness) {
-			h.Send(h.Producer("steps", &godwit.ProducerOptions{Ordered: true}), godwit.Message{Delay: time.Minute})
+			h.Send(h.Producer("steps", &godwit.ProducerOptions{Ordered: true}), godwit.Message{Delay: -time.Minute})
 		}, []string{"send to steps"}},
 		"producer, of no channel": {
 			func(h *godwittest.Harness) { h.Producer("--", nil) },

@@ -38,6 +38,8 @@ const (
 	kindDeadLetters = "dead-letters"
 	kindUnknown     = "unknown"     // the channel could not be looked at
 	kindUnknownAge  = "unknown-age" // only its age could not be
+	kindAsleep      = "asleep"      // nobody wakes messages that wait for their time
+	kindHidden      = "hidden"      // so many of them that the service will hide no more
 	kindTag         = "tag"         // a threshold that is no number
 	kindCatalog     = "catalog"     // the channels could not be listed
 	kindOwner       = "owner"       // an owner who has nothing
@@ -97,16 +99,21 @@ func (a *Alerts) look(ctx context.Context, what Look) *looked {
 	}
 	mine := a.choose(l, infos)
 	l.channels = len(mine)
-	var aged []driver.ChannelInfo
+	var aged, asleep []driver.ChannelInfo
 	var mu sync.Mutex
 	calling.InParallel(len(mine), func(i int) {
 		if a.lookAt(ctx, l, &mine[i]) {
 			mu.Lock()
-			aged = append(aged, mine[i])
+			if mine[i].Channel.Later {
+				asleep = append(asleep, mine[i])
+			} else {
+				aged = append(aged, mine[i])
+			}
 			mu.Unlock()
 		}
 	})
 	a.ages(ctx, l, aged)
+	a.asleep(ctx, l, asleep)
 	return l
 }
 
@@ -153,7 +160,8 @@ func about(c *driver.ChannelInfo) alert {
 	}
 }
 
-// lookAt looks at one channel, and reports whether the age of its oldest message has to be looked up.
+// lookAt looks at one channel, and reports whether its activity has to be looked up, for the age of its oldest message
+// or for what waits for its time.
 func (a *Alerts) lookAt(ctx context.Context, l *looked, c *driver.ChannelInfo) (age bool) {
 	t := ThresholdsOf(c)
 	is := func(kind string, open bool, format string, args ...any) {
@@ -176,6 +184,9 @@ func (a *Alerts) lookAt(ctx context.Context, l *looked, c *driver.ChannelInfo) (
 		return false
 	}
 	is(kindUnknown, false, "it can be looked at again")
+	if c.Channel.Later {
+		return lookAtLater(l, c, d)
+	}
 	if c.Channel.DeadLetter {
 		n := d.All()
 		is(kindDeadLetters, t.DeadLetters > 0 && n >= t.DeadLetters, "%s (limit %d)", amount(n, "dead letter"),
@@ -231,6 +242,59 @@ func (a *Alerts) ages(ctx context.Context, l *looked, cs []driver.ChannelInfo) {
 			l.found(one, oldest >= limit, fmt.Sprintf("the oldest message is %s old (limit %s)", short(oldest),
 				short(limit)))
 		}
+	}
+}
+
+const (
+	// asleepAfter is how long nobody receives from messages that wait for their time before there is an alert. What
+	// nobody wakes for some days more is lost.
+	asleepAfter = 24 * time.Hour
+	// manyHidden is from how many hidden messages on there is an alert: SQS hides at most 120,000, and then returns
+	// none.
+	manyHidden = 100_000
+)
+
+// lookAtLater looks at messages that wait for their time, and reports whether it has to be looked up if somebody
+// receives from them.
+func lookAtLater(l *looked, c *driver.ChannelInfo, d driver.Depth) (ask bool) {
+	one := about(c)
+	one.Kind = kindHidden
+	l.found(one, d.InFlight >= manyHidden, fmt.Sprintf("%s hidden until they are due; SQS hides 120000 at most",
+		amount(d.InFlight, "message")))
+	one.Kind = kindAsleep
+	switch {
+	case d.All() == 0:
+		l.found(one, false, "no message waits for its time")
+	case !c.Created.IsZero() && l.at.Sub(c.Created) < asleepAfter:
+		l.found(one, false, "the queue is younger than a day")
+	default:
+		return true
+	}
+	return false
+}
+
+// asleep asks whether anybody has received from messages that wait for their time, of all channels at once.
+func (a *Alerts) asleep(ctx context.Context, l *looked, cs []driver.ChannelInfo) {
+	if len(cs) == 0 || a.do.Activity == nil {
+		return
+	}
+	channels := make([]driver.Channel, len(cs))
+	for i := range cs {
+		channels[i] = cs[i].Channel
+	}
+	all, err := a.do.Activity(ctx, channels, l.at.Add(-asleepAfter))
+	for i := range cs {
+		one := about(&cs[i])
+		one.Kind = kindAsleep
+		if err != nil || len(all) != len(cs) || !all[i].Received.Known() || !all[i].EmptyReceives.Known() {
+			continue // it stays as it was
+		}
+		if all[i].Received.Value+all[i].EmptyReceives.Value > 0 {
+			l.found(one, false, "somebody receives from it")
+			continue
+		}
+		l.found(one, true, "nobody has received from it for a day: run a consumer of the channel, which sends on what is "+
+			"due; messages are lost 14 days after they were sent for the last time")
 	}
 }
 

@@ -30,6 +30,7 @@ type watchedChannel struct {
 	depth driver.Depth
 	err   error
 	age   driver.Reading[time.Duration]
+	polls driver.Reading[int64]
 }
 
 // street is a backend with any channels.
@@ -45,8 +46,9 @@ type street struct {
 // add adds a channel such as orders or orders@dlq, with tags as name=value.
 func (s *street) add(name string, waiting int64, tags ...string) *watchedChannel {
 	queue, dead := strings.CutSuffix(name, "@dlq")
+	queue, later := strings.CutSuffix(queue, "@later")
 	w := &watchedChannel{depth: driver.Depth{Waiting: waiting, Oldest: -1}}
-	w.Channel = driver.Channel{Queue: queue, DeadLetter: dead}
+	w.Channel = driver.Channel{Queue: queue, DeadLetter: dead, Later: later}
 	w.Address = "arn:aws:sqs:eu-west-1:123456789012:" + strings.ReplaceAll(name, "@", "--")
 	w.Tags = map[string]string{}
 	for _, t := range tags {
@@ -93,7 +95,7 @@ func (s *street) Activity(_ context.Context, cs []driver.Channel, _ time.Time) (
 		for _, c := range cs {
 			for _, w := range s.channels {
 				if w.Channel == c {
-					all = append(all, driver.Activity{Channel: c, Oldest: w.age})
+					all = append(all, driver.Activity{Channel: c, Oldest: w.age, EmptyReceives: w.polls})
 				}
 			}
 		}
@@ -262,6 +264,31 @@ func TestAlertsTellWhatIsUnknown(t *testing.T) {
 	orders.depth.Waiting = 0
 	once(t, a, ops.LookAll, p, "resolved : the channels can be listed again",
 		"resolved orders: it can be looked at again", "resolved orders: 0 messages waiting (limit 1000)")
+}
+
+// Messages that wait for their time have no age that matters. There is an alert if nobody has received from them for a
+// day, and if SQS can hide few more.
+func TestAlertsOfLaterMessages(t *testing.T) {
+	s, p := &street{}, &people{}
+	later := s.add("orders@later", 0)
+	later.depth.InFlight, later.age.Value = 5, 90*24*time.Hour
+	later.polls.Err = &driver.Error{Class: driver.Denied, Err: errors.New("cloudwatch:GetMetricData")}
+	a := newAlerts(t, s, ops.AlertsOptions{Routes: to(p)})
+	once(t, a, ops.LookAll, p) // it is not known whether somebody polls
+	later.polls = driver.Reading[int64]{Value: 4320}
+	once(t, a, ops.LookAll, p)
+	later.polls.Value, later.Created = 0, time.Now().Add(-time.Hour)
+	once(t, a, ops.LookAll, p)
+	later.Created = time.Now().Add(-48 * time.Hour)
+	asleep := "orders@later: nobody has received from it for a day: run a consumer of the channel, which sends on what is " +
+		"due; messages are lost 14 days after they were sent for the last time"
+	once(t, a, ops.LookAll, p, "opened "+asleep)
+	later.depth.InFlight, later.polls.Value = 110_000, 1
+	once(t, a, ops.LookAll, p,
+		"opened orders@later: 110000 messages hidden until they are due; SQS hides 120000 at most", "resolved orders@later: somebody receives from it")
+	later.depth.InFlight = 0
+	once(t, a, ops.LookAll, p,
+		"resolved orders@later: 0 messages hidden until they are due; SQS hides 120000 at most")
 }
 
 // Routes take channels by owner and environment. A program that watches one owner leaves the others' alerts open.

@@ -242,7 +242,7 @@ func sweepRank(f *sweepFacts) int {
 	switch f.info.Channel.Role() {
 	case driver.RoleQueue:
 		return 0
-	case driver.RoleDeadLetters:
+	case driver.RoleDeadLetters, driver.RoleLater:
 		return 1
 	}
 	return 2
@@ -365,7 +365,7 @@ func (f *sweepFacts) assumedEmpty() (SweepClass, string) {
 	return g.classify()
 }
 
-// sources says what becomes of the channels of dead letters.
+// sources says what becomes of the channels of dead letters, and of messages that wait for their time.
 func (s *sweeper) sources(assumedEmpty bool) {
 	classes := map[driver.Channel]SweepClass{}
 	for ch := range s.exist {
@@ -377,12 +377,49 @@ func (s *sweeper) sources(assumedEmpty bool) {
 			ch := f.info.Channel
 			ch.DeadLetter = false
 			f.source = classes[ch]
+		case f.info.Channel.Later: // the class of its exchange is not known yet
 		case assumedEmpty:
 			classes[f.info.Channel], _ = f.assumedEmpty()
 		default:
 			classes[f.info.Channel], _ = f.classify()
 		}
 	}
+	for _, f := range s.facts {
+		if f.info.Channel.Later {
+			f.source = classOfLater(classes, f.info.Channel)
+		}
+	}
+}
+
+// waits is what waits for its time beside a channel or an exchange; "": nothing does.
+func (s *sweeper) waits(of driver.Channel) string {
+	if of.Later || of.DeadLetter || of.Exchange != "" && of.Queue != "" {
+		return ""
+	}
+	for _, f := range s.facts {
+		if !f.info.Channel.Later || f.info.Channel.Queue != cmp.Or(of.Exchange, of.Queue) {
+			continue
+		}
+		if class, _ := f.classify(); class != SweepUnused && class != SweepUsed && class != SweepKept {
+			return f.info.Channel.String()
+		}
+	}
+	return ""
+}
+
+// classOfLater is the class of the channel, or the exchange, whose messages wait for their time. They are used if it is
+// not known to be unused.
+func classOfLater(classes map[driver.Channel]SweepClass, later driver.Channel) (class SweepClass) {
+	for _, ordered := range []bool{false, true} {
+		for _, ch := range []driver.Channel{
+			{Queue: later.Queue, Ordered: ordered}, {Exchange: later.Queue, Ordered: ordered},
+		} {
+			if of, there := classes[ch]; there {
+				class = of
+			}
+		}
+	}
+	return class
 }
 
 // conclude classifies all channels, and reports those that are not used.
@@ -396,6 +433,9 @@ func (s *sweeper) conclude() {
 			}
 		}
 		class, why := f.classify()
+		if later := s.waits(f.info.Channel); class == SweepUnused && later != "" {
+			class, why = SweepStale, "it is not used, and messages may wait in "+later
+		}
 		if class == SweepUnused {
 			goes[f.info.Address] = true
 		}

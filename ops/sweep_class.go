@@ -96,8 +96,8 @@ func (f *sweepFacts) classify() (SweepClass, string) {
 	switch f.info.Channel.Role() {
 	case driver.RoleExchange:
 		class, why = f.exchange()
-	case driver.RoleDeadLetters:
-		class, why = f.deadLetters()
+	case driver.RoleDeadLetters, driver.RoleLater:
+		class, why = f.follower()
 	default:
 		class, why = f.queue()
 	}
@@ -160,8 +160,9 @@ func (f *sweepFacts) empty(class SweepClass, why string) (SweepClass, string) {
 	return class, why
 }
 
-// deadLetters follow their channel. If that does not exist any more, they must be unused themselves.
-func (f *sweepFacts) deadLetters() (SweepClass, string) {
+// follower is the class of dead letters, or of messages that wait for their time. They follow their channel. If that
+// does not exist any more, they must be unused themselves.
+func (f *sweepFacts) follower() (SweepClass, string) {
 	switch f.source {
 	case SweepUnused:
 		return f.empty(SweepUnused, "its channel is unused")

@@ -235,3 +235,30 @@ func TestSweepClassOfTemporaryQueues(t *testing.T) {
 		}
 	}
 }
+
+// Messages that wait for their time are used while their channel, or the exchange of the name, is not unused.
+func TestSweepClassOfLaterMessages(t *testing.T) {
+	later := driver.Channel{Queue: "q", Later: true}
+	for _, of := range []driver.Channel{
+		{Queue: "q"}, {Queue: "q", Ordered: true}, {Exchange: "q"}, {Exchange: "q", Ordered: true},
+	} {
+		for _, class := range []SweepClass{SweepUsed, SweepUnused} {
+			classes := map[driver.Channel]SweepClass{of: class, {Queue: "other"}: SweepStale}
+			if got := classOfLater(classes, later); got != class {
+				t.Errorf("%s of %s: %s", later, of, got)
+			}
+		}
+	}
+	if got := classOfLater(map[driver.Channel]SweepClass{{Exchange: "q", Queue: "one"}: SweepUsed}, later); got != "" {
+		t.Errorf("without its channel: %s", got)
+	}
+	for source, want := range map[SweepClass]SweepClass{SweepUsed: SweepUsed, SweepUnused: SweepStale, "": SweepStale} {
+		f := sweepFacts{
+			info:   driver.ChannelInfo{Channel: later, Tags: map[string]string{"managed-by": "godwit"}},
+			source: source, depths: []driver.Depth{{InFlight: 1}, {InFlight: 1}},
+		}
+		if got, why := f.classify(); got != want {
+			t.Errorf("its channel is %q: %s (%s)", source, got, why)
+		}
+	}
+}

@@ -28,6 +28,8 @@ type Backend struct {
 	handed      sync.Map
 	log         *slog.Logger
 	cancelPolls bool
+	// wakeFromProducers is Options.WakeFromProducers.
+	wakeFromProducers bool
 }
 
 // Open creates the clients; it makes no request.
@@ -45,7 +47,8 @@ func Open(ctx context.Context, o *Options) (*Backend, error) {
 		return nil, err
 	}
 	b := &Backend{
-		clients: clients, large: large, log: opts.Logger, cancelPolls: opts.CancelPolls,
+		clients: clients, large: large, log: opts.Logger,
+		cancelPolls: opts.CancelPolls, wakeFromProducers: opts.WakeFromProducers,
 		requests: requests{clients, opts.BeforeSend, opts.BeforePublish},
 		estate: estate.New(estate.Config{
 			Clients: clients, Namespace: opts.Namespace, Mappings: opts.mappings(), Form: opts.form,

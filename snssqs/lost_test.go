@@ -112,6 +112,7 @@ func TestLeasesAreWholeSeconds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		w.receivers = append(w.receivers, r)
 		w.foreign("orders", "x", nil)
 		asked := time.Now()
 		d := w.receive(r, 1)[0]

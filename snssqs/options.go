@@ -81,6 +81,10 @@ type Options struct {
 	// poll are then invisible until their lease ends, unless the Transport never drops an answer, as that of an
 	// in-process server. false: no message is stranded.
 	CancelPolls bool
+	// WakeFromProducers lets producers, too, send on the messages of their channels that wait for their time
+	// (docs/later.md), while they are open. Set it where no consumer of Godwit runs all the time, as with AWS Lambda. A
+	// producer then polls orders@later, if that exists. false: consumers do it.
+	WakeFromProducers bool
 	// Logger gets the backend's warnings: a subscription that could not be checked, a queue that dead-letters messages
 	// too early. Set it to send them elsewhere, or to a logger with slog.DiscardHandler to silence them. nil:
 	// slog.Default().

@@ -39,6 +39,11 @@ func TestALostReceiveIsAskedForAgain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		defer func() {
+			if err := r.Close(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}()
 		b.Server().ControlOnce("sqs.ReceiveMessage",
 			func(context.Context, *localaws.Request) localaws.Outcome { return localaws.Outcome{DropAfter: true} })
 		_, err = r.Receive(t.Context(), driver.Ask{Max: 10}, nil)

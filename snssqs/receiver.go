@@ -18,6 +18,7 @@ import (
 	"github.com/godwitmq/godwit/internal/backoff"
 	"github.com/godwitmq/godwit/snssqs/internal/client"
 	"github.com/godwitmq/godwit/snssqs/internal/estate"
+	"github.com/godwitmq/godwit/snssqs/internal/later"
 	"github.com/godwitmq/godwit/snssqs/internal/wire"
 )
 
@@ -59,7 +60,7 @@ type receiver struct {
 
 	life     context.Context // ends with Close
 	end      context.CancelFunc
-	watching sync.WaitGroup // the subscription's checks
+	watching sync.WaitGroup // the subscription's checks, and the waker
 }
 
 // Receiver opens a receiver of a channel.
@@ -92,6 +93,7 @@ func (b *Backend) Receiver(ctx context.Context, from driver.Channel, o driver.Re
 	r.objects = newObjects(b.large.store, b.log, from)
 	b.provisioner.Opened(from, q)
 	r.watch()
+	r.wake(b)
 	return r, nil
 }
 
@@ -134,6 +136,44 @@ func (r *receiver) watch() {
 			}
 		}
 	})
+}
+
+// wake sends on messages that wait for their time beside the channel or its exchange, while the receiver of a consumer
+// is open.
+func (r *receiver) wake(b *Backend) {
+	of := r.From
+	if of.Exchange != "" {
+		of.Queue = ""
+	}
+	if !r.provisioner.Consumes(r.From) || !r.provisioner.Later.Waits(of) || r.From.DeadLetter {
+		return
+	}
+	w := newWaker(b, of)
+	if of.Queue != "" {
+		w.Early = r.queue.Seconds(types.QueueAttributeNameDelaySeconds)
+	}
+	w.Reject = r.letters.reject
+	r.watching.Go(func() { w.Run(r.life) })
+}
+
+// newWaker sends on messages that wait for their time beside a channel or an exchange. It cannot reject any.
+func newWaker(b *Backend, of driver.Channel) *later.Waker {
+	return &later.Waker{
+		Of: of, Clients: b.clients, Queues: b.provisioner.Later, Log: b.log,
+		To: func(ctx context.Context) (driver.Forwarder, error) {
+			if of.Queue == "" {
+				return b.publisher(ctx, of)
+			}
+			q, err := b.provisioner.Queues.Of(ctx, of)
+			if err != nil {
+				return nil, err
+			}
+			return b.queueSender(ctx, of, q)
+		},
+		Back: func(ctx context.Context, q *estate.Queue) (driver.Forwarder, error) {
+			return b.queueSender(ctx, estate.LaterOf(of), q)
+		},
+	}
 }
 
 func (r *receiver) Limits() driver.ReceiveLimits {
@@ -232,7 +272,7 @@ func (r *receiver) take(ms []types.Message, asked, leaseEnds time.Time, into []d
 	return into, unread
 }
 
-// Close ends the subscription's checks and an open poll.
+// Close ends the subscription's checks, the waker and an open poll.
 func (r *receiver) Close(context.Context) error {
 	if !r.closed.Swap(true) {
 		r.end()

@@ -8,9 +8,12 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/snssqs/internal/client"
 	"github.com/godwitmq/godwit/snssqs/internal/estate"
+	"github.com/godwitmq/godwit/snssqs/internal/later"
 	"github.com/godwitmq/godwit/snssqs/internal/trust"
 	"github.com/godwitmq/godwit/snssqs/internal/wire"
 )
@@ -22,8 +25,10 @@ type sender struct {
 	log      *slog.Logger
 	total    int // the bytes of a batch
 	send     func(ctx context.Context, batch []driver.Prepared) error
+	parking  *later.Parking // nil: no message waits beside the channel
 	answered recent         // ids of accepted messages, where the service removes duplicates
-	looks    sync.WaitGroup // goroutines that check the subscriptions of an exchange
+	looks    sync.WaitGroup // goroutines that check the subscriptions of an exchange, and the waker
+	end      func()         // of the waker; nil: there is none
 	closed   atomic.Bool
 }
 
@@ -33,13 +38,43 @@ func (b *Backend) Sender(ctx context.Context, to driver.Channel) (driver.Sender,
 		return nil, err
 	}
 	if to.Queue == "" {
-		return b.publisher(ctx, to)
+		s, err := b.publisher(ctx, to)
+		if err == nil {
+			s.wake(b, nil)
+		}
+		return s, err
 	}
 	q, err := b.provisioner.Surveyor.Ensured(ctx, to)
 	if err != nil {
 		return nil, err
 	}
-	return b.queueSender(ctx, to, q)
+	s, err := b.queueSender(ctx, to, q)
+	if err == nil {
+		s.wake(b, q)
+	}
+	return s, err
+}
+
+// wake sends on messages that wait for their time beside the channel, while the sender is open, with
+// Options.WakeFromProducers. Messages of an exchange that it does not take stay: it has no dead letters.
+func (s *sender) wake(b *Backend, q *estate.Queue) {
+	if !b.wakeFromProducers || !s.Waits {
+		return
+	}
+	w := newWaker(b, s.To)
+	w.Reject = func(context.Context, *wire.Message, *driver.Death) error {
+		return client.Permanent("an exchange has no dead letters: a consumer of one of its queues rejects the message")
+	}
+	if q != nil {
+		w.Early = s.Delay
+		w.Reject = (&deadLetters{
+			decoder: &wire.Decoder{From: s.To, Routing: s.Form.Routing}, of: q, provisioner: b.provisioner,
+			requests: &b.requests,
+		}).reject
+	}
+	life, end := context.WithCancel(context.Background())
+	s.end = end
+	s.looks.Go(func() { w.Run(life) })
 }
 
 // queueSender opens a sender to a queue that was found.
@@ -49,6 +84,7 @@ func (b *Backend) queueSender(ctx context.Context, to driver.Channel, q *estate.
 		return nil, err
 	}
 	s := newSender(b, to, "queue "+q.Name, q.MaxBytes(), client.MaxBytes, trusted)
+	s.Delay = q.Seconds(types.QueueAttributeNameDelaySeconds)
 	var entries wire.QueueEntries
 	s.send = func(ctx context.Context, batch []driver.Prepared) error {
 		var ids batchIDs
@@ -61,10 +97,24 @@ func (b *Backend) queueSender(ctx context.Context, to driver.Channel, q *estate.
 
 // newSender is a sender that has no function to send with.
 func newSender(b *Backend, to driver.Channel, dest string, maxBytes, total int, trusted trust.Topics) *sender {
-	return &sender{clients: b.clients, log: b.log, total: total, Encoder: wire.Encoder{
+	s := &sender{clients: b.clients, log: b.log, total: total, Encoder: wire.Encoder{
 		To: to, Dest: dest, MaxBytes: maxBytes, Form: b.estate.Form(to), Trusted: trusted,
-		Uploads: b.large.uploads(to, b.estate.Folder(to), maxBytes),
+		Uploads: b.large.uploads(to, b.estate.Folder(to), maxBytes), Waits: b.provisioner.Later.Waits(to),
 	}}
+	if !s.Waits {
+		return s
+	}
+	var entries wire.QueueEntries
+	s.parking = &later.Parking{
+		Of: to, Queues: b.provisioner.Later,
+		Put: func(ctx context.Context, q *estate.Queue, batch []driver.Prepared) error {
+			var ids batchIDs
+			err := b.requests.send(ctx, q, entries.Of(batch), &ids)
+			s.accepted(batch, &ids)
+			return err
+		},
+	}
+	return s
 }
 
 func (s *sender) Limits() driver.SendLimits {
@@ -81,6 +131,9 @@ func (s *sender) Send(ctx context.Context, batch []driver.Prepared) error {
 	}
 	if err := s.clients.Open(); err != nil {
 		return err
+	}
+	if s.parking != nil {
+		return s.parking.Send(ctx, batch, s.send)
 	}
 	return s.send(ctx, batch)
 }
@@ -100,7 +153,9 @@ func (s *sender) accepted(batch []driver.Prepared, ids *batchIDs) {
 }
 
 func (s *sender) Close(context.Context) error {
-	s.closed.Store(true)
+	if !s.closed.Swap(true) && s.end != nil {
+		s.end()
+	}
 	s.looks.Wait()
 	return nil
 }
@@ -109,7 +164,7 @@ func (s *sender) Close(context.Context) error {
 const lookFor = 5 * time.Second
 
 // publisher opens a sender to an exchange.
-func (b *Backend) publisher(ctx context.Context, to driver.Channel) (driver.Sender, error) {
+func (b *Backend) publisher(ctx context.Context, to driver.Channel) (*sender, error) {
 	t, err := b.provisioner.Surveyor.EnsuredTopic(ctx, to)
 	if err != nil {
 		return nil, err

@@ -248,6 +248,13 @@ func (d *deadLetters) copy(ctx context.Context, batch []driver.Settlement, which
 	return stand
 }
 
+// reject copies one message to the dead letters.
+func (d *deadLetters) reject(ctx context.Context, m *wire.Message, death *driver.Death) error {
+	errs := map[int]error{}
+	d.copy(ctx, []driver.Settlement{{Handle: driver.Handle{Ref: m}, Death: death}}, []int{0}, errs)
+	return errs[0]
+}
+
 // send sends copies to the dead letters. If the dead-letter queue is missing, it is created again, once.
 func (d *deadLetters) send(ctx context.Context, q *estate.Queue, entries []types.SendMessageBatchRequestEntry) error {
 	for i := range entries {

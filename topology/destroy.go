@@ -93,7 +93,7 @@ func Destroy(ctx context.Context, b godwit.Backend, s *Spec, o *DestroyOptions) 
 }
 
 // turn is the place of a channel in the order of deletions: dead letters go after the queues that reject to them, and
-// exchanges after their queues.
+// exchanges after their queues. Messages that wait for their time go with the queues.
 func turn(ch driver.Channel) int {
 	switch ch.Role() {
 	case driver.RoleDeadLetters:

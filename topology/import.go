@@ -27,7 +27,7 @@ func Import(ctx context.Context, b godwit.Backend, name, namespace string) (*Spe
 	}
 	var channels []driver.Channel
 	for _, c := range found {
-		if !c.Mapped && !c.Channel.DeadLetter {
+		if !c.Mapped && !c.Channel.DeadLetter && !c.Channel.Later {
 			channels = append(channels, c.Channel)
 		}
 	}

@@ -148,6 +148,11 @@ func (s *Spec) declares(ch driver.Channel) bool {
 		e, declared := s.Exchanges[ch.Exchange]
 		return declared && e.Ordered == ch.Ordered && e.Topic == ""
 	}
+	if ch.Later {
+		_, exchange := s.Exchanges[ch.Queue]
+		_, declared := s.Channels[ch.Queue]
+		return exchange || declared
+	}
 	dead := ch.DeadLetter
 	ch.DeadLetter = false
 	c, declared := s.Channels[ch.String()]

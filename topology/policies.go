@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/godwitmq/godwit/internal/part"
 )
 
 // RolePolicy is the least policy of a role, as a document of IAM.
@@ -22,6 +24,9 @@ type PoliciesOptions struct {
 	Region, Account string
 	// Partition is the first part of ARNs; "": aws. Set it in China, and in AWS GovCloud.
 	Partition string
+	// Later adds what producers and consumers need for messages that wait for their time in orders@later
+	// (docs/later.md). Set it if messages are delayed for longer than SQS does, or on ordered channels or exchanges.
+	Later bool
 }
 
 // Policies returns the least policies of IAM for the declared channels: of the producers and consumers of each, with
@@ -44,16 +49,22 @@ func Policies(s *Spec, o *PoliciesOptions) ([]RolePolicy, error) {
 		g.allow(at.topic(name), "sns:GetTopicAttributes", "sns:Publish")
 		g.key(at, s.Exchanges[name].KMSKey)
 		g.bodies(at, "s3:PutObject")
+		if opts.Later && s.Exchanges[name].Topic == "" {
+			g.parks(at, name)
+		}
 		all = append(all, RolePolicy{"producer", name + ".*", g.document()})
 	}
 	for _, name := range s.ChannelNames() {
 		c := s.Channels[name]
-		_, _, many := cutName(name)
+		of, _, many := cutName(name)
 		if !many {
 			g := grants{}
 			g.allow(at.queue(name, false), "sqs:GetQueueAttributes", "sqs:GetQueueUrl", "sqs:SendMessage")
 			g.key(at, c.KMSKey)
 			g.bodies(at, "s3:PutObject")
+			if opts.Later && c.Queue == "" {
+				g.parks(at, name)
+			}
 			all = append(all, RolePolicy{"producer", name, g.document()})
 		}
 		g := grants{}
@@ -67,12 +78,38 @@ func Policies(s *Spec, o *PoliciesOptions) ([]RolePolicy, error) {
 		if !many { // the body of an exchange's message has several readers
 			g.bodies(at, "s3:DeleteObject")
 		}
+		if waits := c.Queue == "" && (!many || s.Exchanges[of].Topic == ""); waits {
+			g.allow(at.later(of), "sqs:GetQueueUrl") // to see that no message waits for its time
+			if opts.Later {
+				g.wakes(at, name, s)
+			}
+		}
 		all = append(all, RolePolicy{"consumer", name, g.document()})
 	}
 	return append(all,
 		RolePolicy{"provisioner", "", provisioner(s, at)}, RolePolicy{"operator", "", operator(s, at)},
 		RolePolicy{"sweeper", "", sweeper(at)},
 	), nil
+}
+
+// parks allows what a producer needs of the queue in which messages of a channel or an exchange wait for their time.
+func (g grants) parks(at arns, of string) {
+	g.allow(at.later(of), "sqs:CreateQueue", "sqs:GetQueueAttributes", "sqs:GetQueueUrl", "sqs:SendMessage",
+		"sqs:SetQueueAttributes", "sqs:TagQueue")
+}
+
+// wakes allows what a consumer needs to send on messages that are due.
+func (g grants) wakes(at arns, name string, s *Spec) {
+	of, _, many := cutName(name)
+	g.allow(at.later(of), "sqs:ChangeMessageVisibility", "sqs:DeleteMessage", "sqs:GetQueueAttributes",
+		"sqs:ReceiveMessage", "sqs:SendMessage")
+	if !many {
+		g.allow(at.queue(name, false), "sqs:SendMessage")
+	} else {
+		g.allow(at.topic(of), "sns:GetTopicAttributes", "sns:Publish")
+		g.key(at, s.Exchanges[of].KMSKey)
+	}
+	g.bodies(at, "s3:PutObject")
 }
 
 // provisioner is the policy of a program that plans and applies.
@@ -186,6 +223,9 @@ func (a arns) named(service, name string) string {
 func (a arns) name(ordered bool, parts ...string) string {
 	return (&checker{Spec: a.spec}).awsName(ordered, parts...)
 }
+
+// later is where messages of a channel or an exchange wait for their time.
+func (a arns) later(of string) string { return a.named("sqs", a.name(false, of, part.Later)) }
 
 // all are the resources of the namespace.
 func (a arns) all(service string) string {

@@ -54,7 +54,12 @@ func (w *world) quietly(work func()) {
 // granted are the permissions of a role, as lines.
 func granted(t *testing.T, s *topology.Spec, role, channel string) (all []string) {
 	t.Helper()
-	policies, err := topology.Policies(s, nil)
+	return grantedWith(t, s, nil, role, channel)
+}
+
+func grantedWith(t *testing.T, s *topology.Spec, o *topology.PoliciesOptions, role, channel string) (all []string) {
+	t.Helper()
+	policies, err := topology.Policies(s, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -198,6 +203,59 @@ func TestPolicyOfAProvisioner(t *testing.T) {
 			t.Errorf("(-used +granted):\n%s", diff)
 		}
 	})
+}
+
+// With PoliciesOptions.Later, producers and consumers may do what messages need that wait for their time.
+func TestPoliciesOfLater(t *testing.T) {
+	for channel, to := range map[string]string{"orders": "orders", "events.audit": "events.*"} {
+		inWorld(t, func(w *world) {
+			s := &topology.Spec{
+				Namespace: "prod", Owner: "shop", Exchanges: map[string]topology.Exchange{"events": {}},
+				Channels: map[string]topology.Channel{"orders": {}, "events.audit": {}},
+			}
+			w.apply(s, nil)
+			time.Sleep(2 * time.Minute)
+			send := func() {
+				p, err := godwit.NewProducer(w.Context(), w.b, to, nil)
+				if err == nil {
+					err = p.Send(w.Context(), godwit.Message{Delay: time.Hour})
+				}
+				if err = errors.Join(err, p.Close(w.Context())); err != nil {
+					t.Fatal(err)
+				}
+			}
+			receive := func() {
+				o, err := s.Consumer(channel)
+				if err != nil {
+					t.Fatal(err)
+				}
+				o.Provision = godwit.ProvisionNever
+				c, err := godwit.NewConsumer(w.Context(), w.b, channel, o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				ctx, stop := context.WithTimeout(w.Context(), 2*time.Hour)
+				defer stop()
+				report, err := c.Run(ctx, func(context.Context, *godwit.Delivery) error { return nil })
+				if err != nil || report.Handled != 1 {
+					t.Errorf("%+v, %v", report, err)
+				}
+			}
+			with := &topology.PoliciesOptions{Later: true}
+			ofLater := func(line string) bool { return !strings.Contains(line, "--later ") }
+			for role, used := range map[string][]string{
+				"producer " + to: slices.DeleteFunc(w.used(send), ofLater), "consumer " + channel: w.used(receive),
+			} {
+				role, of, _ := strings.Cut(role, " ")
+				all := grantedWith(t, s, with, role, of)
+				for _, line := range used {
+					if !slices.Contains(all, line) && !strings.HasSuffix(line, "sns:ListSubscriptionsByTopic") {
+						t.Errorf("a %s of %s may not %s", role, of, line)
+					}
+				}
+			}
+		})
+	}
 }
 
 // Keys of KMS, mapped resources, and the place of the resources are in the policies.

@@ -239,7 +239,7 @@ func keysOf(ctx context.Context, do driver.Operations, found []driver.ChannelInf
 	}
 	var channels []driver.Channel
 	for _, c := range found {
-		if !c.Mapped && !c.Channel.DeadLetter {
+		if !c.Mapped && !c.Channel.DeadLetter && !c.Channel.Later {
 			channels = append(channels, c.Channel)
 		}
 	}

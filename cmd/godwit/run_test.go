@@ -237,7 +237,7 @@ func TestRunRefuses(t *testing.T) {
 		{"send orders {{ --template", "is no template", 2},
 		{"send orders --jsonl - --template", "--template and --count", 2},
 		{"send orders x --ordered", "--ordered is for --create", 2},
-		{"send orders x --delay 1h --create", "delay 1h0m0s", 1},
+		{"send orders x --delay 1h", "(--create makes it)", 1},
 	} {
 		_, errOut, status := call(t, strings.Fields(c.args)...)
 		if status != c.status || !strings.Contains(errOut, c.want) {

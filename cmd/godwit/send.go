@@ -83,7 +83,7 @@ func newSend() *cobra.Command {
 	f.IntVarP(&o.count, "count", "n", 1, "send so `many` messages")
 	f.BoolVar(&o.templates, "template", false, "body, keys and headers are templates")
 	f.Float64Var(&o.rate, "rate", 0, "send at most so many messages a second; 0: no limit")
-	f.BoolVar(&o.create, "create", false, "create the channel if it does not exist")
+	f.BoolVar(&o.create, "create", false, "create what does not exist: the channel, or the queue for delays")
 	f.BoolVar(&o.ordered, "ordered", false, "with --create, an ordered channel")
 	manual.Rare(cmd, "dedup-id", "content-type", "version")
 	manual.More(cmd, "With --jsonl, each line is an object:\n\n"+
@@ -187,6 +187,9 @@ func (o *sendOptions) run(ctx context.Context, b driver.Backend, channel string,
 	switch found, err := ops.Find(ctx, b, channel); {
 	case err == nil:
 		options.Ordered = found.Channel.Ordered
+		if o.create { // the queue in which messages wait for their time
+			options.Provision = godwit.ProvisionAuto
+		}
 	case driver.ClassOf(err) == driver.NotFound && o.create:
 		options.Provision = godwit.ProvisionAuto
 	case driver.ClassOf(err) == driver.NotFound:
@@ -203,6 +206,9 @@ func (o *sendOptions) run(ctx context.Context, b driver.Backend, channel string,
 	}
 	s := &sending{o: o, p: p, begun: time.Now()}
 	err = errors.Join(s.all(ctx, next, out), p.Close(context.WithoutCancel(ctx)))
+	if driver.ClassOf(err) == driver.NotFound && !o.create {
+		err = fmt.Errorf("%w (--create makes it)", err)
+	}
 	if err != nil {
 		err = fmt.Errorf("%w\n%d messages were sent before", err, s.sent)
 	} else if s.sent > 1 || s.duplicates > 0 {

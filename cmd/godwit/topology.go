@@ -135,6 +135,7 @@ type topologyExportOptions struct {
 	planOptions
 	as      string
 	imports bool
+	later   bool
 }
 
 // exports are the forms of `godwit topology export`.
@@ -163,6 +164,7 @@ func newTopologyExport() *cobra.Command {
 	o.backend.addName(cmd)
 	cmd.Flags().StringVar(&o.as, "as", "", "the `form`: "+exports)
 	cmd.Flags().BoolVar(&o.imports, "imports", false, "import what exists (terraform)")
+	cmd.Flags().BoolVar(&o.later, "later", false, "permit delays that SQS does not keep (iam)")
 	return cmd
 }
 
@@ -177,13 +179,16 @@ func (o *topologyExportOptions) run(cmd *cobra.Command, f *declared.File) error 
 	if o.imports && o.as != "terraform" {
 		return usage(cmd, errors.New("--imports is for --as terraform: leave it out"))
 	}
+	if o.later && o.as != "iam" {
+		return usage(cmd, errors.New("--later is for --as iam: leave it out"))
+	}
 	switch o.as {
 	case "mermaid":
 		return write([]byte(topology.Mermaid(f.Spec)), nil)
 	case "markdown":
 		return write([]byte(topology.Markdown(f.Spec)), nil)
 	case "iam":
-		policies, err := topology.Policies(f.Spec, nil)
+		policies, err := topology.Policies(f.Spec, &topology.PoliciesOptions{Later: o.later})
 		if err != nil {
 			return err
 		}

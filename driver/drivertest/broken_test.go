@@ -287,7 +287,7 @@ func TestKit(t *testing.T) {
 	drivertest.Run(t, drivertest.Harness{
 		Bubble: synctest.Test,
 		Can: drivertest.Abilities{
-			Ordered: true, Leases: true, Delays: true, Retries: true, DeadLetters: true, Provisions: true,
+			Ordered: true, Leases: true, Delays: true, Later: true, Retries: true, DeadLetters: true, Provisions: true,
 			Inspects: true, LongPolls: true, Exchanges: true, Finds: true, TellsOrder: true, Large: true, Lists: true,
 			Pauses: true, Purges: true, Removes: true, Snapshots: true, Meters: true, Access: true,
 		},

@@ -50,8 +50,14 @@ func exchangeCases() []testCase {
 				func(h *Harness) bool { return h.Can.Exchanges && h.DropExchange != nil }),
 		},
 		{
-			name: "exchange/delay", run: exchangeDelay, needs: exchanges,
+			name: "exchange/delay", run: exchangeDelay,
+			needs: need("exchanges without delays", func(h *Harness) bool { return h.Can.Exchanges && !h.Can.Later }),
 			shows: "Prepare returns an error for a delay that an exchange does not support",
+		},
+		{
+			name: "exchange/later", run: exchangeLater,
+			needs: need("exchanges with delays", func(h *Harness) bool { return h.Can.Exchanges && h.Can.Later }),
+			shows: "a delayed message to an exchange is published when it is due, once for each of its queues",
 		},
 		{
 			name: "exchange/kind", run: exchangeKind, needs: ordered,
@@ -204,6 +210,22 @@ func exchangeDelay(k *kit) {
 	if _, err := e.send.Prepare(k.ctx, &driver.Message{Delay: time.Minute}); err == nil ||
 		driver.ClassOf(err).Passing() {
 		k.Errorf("prepare with a delay: %v, want an error that repeating cannot help", err)
+	}
+}
+
+func exchangeLater(k *kit) {
+	e := k.queueOf("exchangelater", "q", false, driver.Filter{})
+	other := k.queueOf("exchangelater", "other", false, driver.Filter{})
+	producer := k.spec(driver.Channel{Exchange: "exchangelater"})
+	producer.Owner = false
+	k.ensure(producer)
+	e.put(driver.Message{Body: []byte("later"), Delay: 4 * time.Second}, driver.Message{Body: []byte("at once")})
+	for _, each := range []*end{e, other} {
+		each.sameSet(each.get(1), "at once")
+	}
+	e.nothing(2 * time.Second)
+	for _, each := range []*end{e, other} {
+		each.sameSet(each.get(1), "later")
 	}
 }
 

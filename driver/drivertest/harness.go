@@ -32,6 +32,7 @@ type Abilities struct {
 	Ordered     bool // ordered channels
 	Leases      bool // deliveries have a lease that ends, and can be renewed
 	Delays      bool // Message.Delay on unordered channels
+	Later       bool // Message.Delay and Message.At on every channel, of any length
 	Retries     bool // the service keeps Retry.After on unordered channels
 	DeadLetters bool // Reject
 	Provisions  bool // is a driver.Provisioner

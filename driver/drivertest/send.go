@@ -30,6 +30,11 @@ func sendCases() []testCase {
 			shows: "a message with a time is not delivered before it, also if it was prepared earlier, and at once after it",
 		},
 		{
+			name: "send/later", run: sendLater,
+			needs: need("delays on ordered channels", func(h *Harness) bool { return h.Can.Ordered && h.Can.Later }),
+			shows: "a delayed message of an ordered channel comes when it is due, and later ones of its key before it",
+		},
+		{
 			name: "send/partial", run: sendPartial,
 			needs: need("Faults.FailEntry", func(h *Harness) bool { return h.Faults.FailEntry != nil }),
 			shows: "a batch answers per entry, and the entries that did not fail arrive",
@@ -209,6 +214,24 @@ func sendAt(k *kit) {
 	}
 	if off := later[0].Due.Sub(due).Abs(); off > time.Second {
 		k.Errorf("the message has Due %v, want %v", later[0].Due, due)
+	}
+}
+
+func sendLater(k *kit) {
+	e := k.queue("delayed", true)
+	producer := k.spec(driver.Channel{Queue: "delayed", Ordered: true})
+	producer.Owner = false
+	k.ensure(producer)
+	e.put(driver.Message{Body: []byte("later"), OrderKey: "k", Delay: 4 * time.Second},
+		driver.Message{Body: []byte("at once"), OrderKey: "k"})
+	ds := e.get(1)
+	e.sameSet(ds, "at once")
+	e.settle(driver.Done, ds...)
+	e.nothing(2 * time.Second)
+	ds = e.get(1)
+	e.sameSet(ds, "later")
+	if ds[0].OrderKey != "k" {
+		k.Errorf("the delayed message has the order key %q", ds[0].OrderKey)
 	}
 }
 

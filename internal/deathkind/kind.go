@@ -13,11 +13,15 @@ const (
 	Blocked     = "blocked"
 	Expired     = "expired"
 	Oversized   = "payload-large"
+	// Undeliverable: the delay of the message is over, and its channel does not take it.
+	Undeliverable = "undeliverable"
 )
 
 // All returns all kinds.
 func All() []string {
-	all := []string{Exhausted, Permanent, Rejected, Timeout, Undecodable, Panic, Blocked, Expired, Oversized}
+	all := []string{
+		Exhausted, Permanent, Rejected, Timeout, Undecodable, Panic, Blocked, Expired, Oversized, Undeliverable,
+	}
 	for f := driver.PayloadPointer; f <= driver.PayloadRatio; f++ {
 		all = append(all, f.String())
 	}

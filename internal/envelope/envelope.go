@@ -26,6 +26,7 @@ type Envelope struct {
 	At          int64             `json:"at,omitempty"` // when the message is due, in milliseconds since 1970
 	Expires     int64             `json:"ex,omitempty"` // milliseconds from its first acceptance
 	First       int64             `json:"fa,omitempty"` // when that was, in milliseconds since 1970; 0: now
+	Later       *Later            `json:"lt,omitempty"`
 	// the body is an SNS notification in JSON, which contains the real body
 	Wrapped bool    `json:"w,omitempty"`
 	Deaths  []Death `json:"d,omitempty"` // oldest first
@@ -92,7 +93,7 @@ func (e Envelope) String() string {
 // Empty reports whether no field but the version is set.
 func (e *Envelope) Empty() bool {
 	return e.Version == 1 && len(e.Headers) == 0 && e.OrderKey == "" && e.ContentType == "" && e.Type == "" &&
-		e.TypeVersion == 0 && e.Encoding == Plain && e.Delay == 0 && e.At == 0 &&
+		e.TypeVersion == 0 && e.Encoding == Plain && e.Delay == 0 && e.At == 0 && e.Later == nil &&
 		e.Expires == 0 && e.First == 0 && !e.Wrapped && len(e.Deaths) == 0 &&
 		len(e.Packed)+len(e.Typed) == 0
 }

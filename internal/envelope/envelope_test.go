@@ -144,7 +144,7 @@ func TestTheConstantEnvelopeIsItsJSON(t *testing.T) {
 	whole := envelope.Envelope{
 		Headers: map[string]string{"a": "1"}, OrderKey: "k", ContentType: "c", Type: "t",
 		TypeVersion: 2,
-		Encoding:    envelope.Base64, Delay: 3, Expires: 4, First: 5, At: 6,
+		Encoding:    envelope.Base64, Delay: 3, Expires: 4, First: 5, At: 6, Later: &envelope.Later{ID: "8"},
 		Wrapped: true, Deaths: []envelope.Death{{ID: "7"}},
 		Packed: []envelope.Packed{{Name: "a", Type: "Binary", Binary: []byte{0}}},
 		Typed:  []envelope.Packed{{Name: "b", Type: "Number", Text: "1"}},

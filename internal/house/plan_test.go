@@ -133,6 +133,14 @@ var plan = []room{
 		others: []string{awsSDK},
 	},
 	{
+		path: "snssqs/internal/later",
+		ours: []string{
+			"driver", "internal/backoff", "internal/deathkind", "snssqs/internal/client", "snssqs/internal/estate",
+			"snssqs/internal/wire",
+		},
+		others: []string{awsSDK},
+	},
+	{
 		path: "snssqs/internal/operate",
 		ours: []string{
 			"driver", "internal/backoff", "internal/filterpolicy", "internal/native", "snssqs/internal/...",

@@ -199,6 +199,13 @@ func (c *Channel) readRelated(ctx context.Context, b driver.Backend, all []ops.L
 
 // related reports whether another channel belongs to one.
 func related(one, other driver.Channel) bool {
+	if one.Later != other.Later { // what waits for its time beside a channel or an exchange
+		later, of := one, other
+		if other.Later {
+			later, of = other, one
+		}
+		return later.Queue == cmp.Or(of.Exchange, of.Queue) && (of.Exchange == "" || of.Queue == "")
+	}
 	if one == other || one.Exchange != other.Exchange {
 		return false
 	}

@@ -26,7 +26,7 @@ const keptLonger = 24 * time.Hour
 func checks() []func(*patient) {
 	return []func(*patient){
 		deadLetters, retention, receives, lease, encryption, policy, subscription, replicas, paused,
-		waitingLetters,
+		waitingLetters, laterMessages,
 	}
 }
 
@@ -248,5 +248,13 @@ func waitingLetters(p *patient) {
 	if p.Channel.Channel.DeadLetter && p.Depth != nil && p.Depth.Waiting > 0 {
 		p.found(Warning, fmt.Sprintf("%d dead letters wait", p.Depth.Waiting),
 			"they are deleted when their retention ends", "godwit peek "+p.Channel.Channel.String()+" --groups")
+	}
+}
+
+func laterMessages(p *patient) {
+	if p.Channel.Channel.Later && p.Depth != nil && p.Depth.Waiting > 0 {
+		p.found(Warning, fmt.Sprintf("%d delayed messages were not received when they should have been", p.Depth.Waiting),
+			"a consumer of their channel, or of a queue of their exchange, sends them on when they are due; they are deleted "+
+				"14 days after their last send", "start a consumer that may receive from "+p.Address)
 	}
 }

@@ -120,6 +120,13 @@ func (l *Listing) queue(name string) (url string, known bool) {
 	return l.queues[name], l.queues != nil
 }
 
+// lacks reports whether a list of the last minute has no queue of this name.
+func (l *Listing) lacks(name string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.queues != nil && l.queues[name] == "" && time.Since(l.asked) < goodFor
+}
+
 // topic is queue for a topic's ARN.
 func (l *Listing) topic(name string) (arn string, known bool) {
 	if l == nil {

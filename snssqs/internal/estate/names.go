@@ -1,6 +1,7 @@
 package estate
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -81,6 +82,8 @@ func (n *Names) Tags(ch driver.Channel, users map[string]string) map[string]stri
 		name, role = ch.Exchange, roleExchange // not wishlist_events.*, because the value of a tag cannot contain '*'
 	case ch.DeadLetter:
 		role = roleDeadLetters
+	case ch.Later:
+		role = roleLater
 	}
 	tags[tagManaged], tags[tagChannel], tags[tagRole] = managedByGodwit, name, role
 	if n.namespace != "" {
@@ -92,7 +95,7 @@ func (n *Names) Tags(ch driver.Channel, users map[string]string) map[string]stri
 // ours reports whether a queue is named as a queue of the exchange.
 func (n *Names) ours(queue string, ch driver.Channel) bool {
 	of, ok := n.ChannelOfQueue(queue)
-	return ok && !of.DeadLetter && of.Exchange == ch.Exchange && of.Ordered == ch.Ordered
+	return ok && of.Role() == driver.RoleQueue && of.Exchange == ch.Exchange && of.Ordered == ch.Ordered
 }
 
 // Listed returns the channel of a resource; false: it is not in the namespace. Unknown tags are nil.
@@ -197,6 +200,13 @@ func DeadLettersOf(ch driver.Channel) driver.Channel {
 	return ch
 }
 
+// LaterOf is where messages of a channel or of an exchange wait for their time. A queue and an exchange never have the
+// same name, so both need no names of their own. It keeps no order: a hidden message of a FIFO queue would block its
+// group.
+func LaterOf(ch driver.Channel) driver.Channel {
+	return driver.Channel{Queue: cmp.Or(ch.Exchange, ch.Queue), Later: true}
+}
+
 // Our own tags, in addition to those of a ChannelSpec.
 const (
 	tagManaged      = "managed-by"
@@ -208,6 +218,7 @@ const (
 	roleQueue       = "queue"
 	roleDeadLetters = "dead-letters"
 	roleExchange    = "exchange"
+	roleLater       = "later"
 )
 
 func differingTags(is, wanted map[string]string) map[string]string {
@@ -298,6 +309,7 @@ func withoutDigits(s string) string {
 const (
 	fifoSuffix     = ".fifo"
 	dlqPart        = part.DeadLetters
+	laterPart      = part.Later
 	partSeparator  = "--"
 	spaceSeparator = "---"
 	maxQueueName   = 80 // SQS's limit, including the suffix
@@ -318,6 +330,9 @@ func (ns namespace) QueueName(ch driver.Channel) (string, error) {
 	}
 	if ch.DeadLetter {
 		parts = append(parts, dlqPart)
+	}
+	if ch.Later {
+		parts = append(parts, laterPart)
 	}
 	name := ns.join(parts, ch.Ordered)
 	if room := maxQueueName - len(name); room < 0 {
@@ -366,6 +381,9 @@ func (ns namespace) ChannelOfQueue(queue string) (ch driver.Channel, ok bool) {
 	if n := len(parts); n > 1 && parts[n-1] == dlqPart {
 		ch.DeadLetter = true
 		parts = parts[:n-1]
+	} else if n == 2 && parts[1] == laterPart && !ordered {
+		ch.Later = true
+		parts = parts[:1]
 	}
 	for _, one := range parts {
 		if !part.Legal(one) {
@@ -387,7 +405,8 @@ func (ns namespace) ChannelOfQueue(queue string) (ch driver.Channel, ok bool) {
 // namespace.
 func (ns namespace) ChannelOfTopic(topic string) (ch driver.Channel, ok bool) {
 	ch, ok = ns.ChannelOfQueue(topic)
-	return driver.Channel{Exchange: ch.Queue, Ordered: ch.Ordered}, ok && ch.Exchange == "" && !ch.DeadLetter
+	ok = ok && ch.Exchange == "" && ch.Role() == driver.RoleQueue
+	return driver.Channel{Exchange: ch.Queue, Ordered: ch.Ordered}, ok
 }
 
 // legalParts returns an error for a part of a channel's name that is not valid.
@@ -395,7 +414,8 @@ func legalParts(ch driver.Channel, parts ...string) error {
 	for _, one := range parts {
 		if !part.Legal(one) {
 			return fmt.Errorf("channel %s: %q cannot be a part of a name: use letters, digits, '_' and '-', begin "+
-				"and end with a letter or digit, no '--', and not %q", ch, one, dlqPart)
+				"and end with a letter or digit, no '--', and not %q or %q",
+				ch, one, dlqPart, laterPart)
 		}
 	}
 	return nil
@@ -405,7 +425,7 @@ func legalParts(ch driver.Channel, parts ...string) error {
 func (ns namespace) Folder(ch driver.Channel) string {
 	folder := wire.TopicFolder + "/" + ch.Exchange
 	if ch.Queue != "" {
-		ch.Ordered = false
+		ch.Ordered, ch.Later = false, false
 		name, _ := namespace("").QueueName(ch) // the channel was opened, so its name is legal
 		folder = "queues/" + name
 	}

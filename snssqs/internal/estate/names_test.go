@@ -22,6 +22,7 @@ func TestNames(t *testing.T) {
 		{"prod", driver.Channel{Queue: "orders"}, "prod---orders"},
 		{"prod", driver.Channel{Exchange: "a", Queue: "b", Ordered: true, DeadLetter: true}, "prod---a--b--dlq.fifo"},
 		{"a-b", driver.Channel{Queue: "c-d"}, "a-b---c-d"},
+		{"prod", driver.Channel{Queue: "orders", Later: true}, "prod---orders--later"},
 	} {
 		got, err := c.ns.QueueName(c.ch)
 		if err != nil || got != c.want {

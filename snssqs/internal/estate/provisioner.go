@@ -21,20 +21,24 @@ type Provisioner struct {
 	Exchanges *Exchanges
 	Surveyor  *Surveyor
 	Planner   Planner
+	Later     *LaterQueues
 	store     driver.Store // of large bodies; nil: there is none
 	log       *slog.Logger
 	differing Warned // channels with a warning about their settings
 
 	specs sync.Map // what consumers of this process asked for: a driver.ChannelSpec by channel
+	sends sync.Map // what producers of this process asked for: a driver.ChannelSpec by channel
 }
 
 // NewProvisioner makes no request.
 func NewProvisioner(e *Estate, store driver.Store, log *slog.Logger) *Provisioner {
 	exchanges := &Exchanges{topics: e.Topics, log: log, known: map[driver.Channel]*Exchange{}}
-	return &Provisioner{
+	p := &Provisioner{
 		Estate: e, Planner: Planner{Estate: e, store: store}, store: store, log: log,
 		Exchanges: exchanges, Surveyor: &Surveyor{Estate: e, exchanges: exchanges},
 	}
+	p.Later = &LaterQueues{p: p}
+	return p
 }
 
 // Ensure creates what a channel needs, or reports what is missing. It changes attributes and tags only for an owner.
@@ -48,6 +52,9 @@ func (p *Provisioner) Ensure(ctx context.Context, s driver.ChannelSpec) error {
 	}
 	if s.Owner && !s.Channel.DeadLetter {
 		p.remember(s)
+	}
+	if !s.Owner {
+		p.sends.Store(s.Channel, s)
 	}
 	if s.Mode == driver.Never {
 		return nil
@@ -344,6 +351,12 @@ func (p *Provisioner) Provisions(ch driver.Channel) (driver.ChannelSpec, bool) {
 	spec, known := p.specOf(ch)
 	_, foreign := p.Mapping(ch)
 	return spec, known && !foreign && spec.Mode.Creates()
+}
+
+// Consumes reports whether a consumer of this process has the channel.
+func (p *Provisioner) Consumes(ch driver.Channel) bool {
+	_, known := p.specOf(ch)
+	return known
 }
 
 // Check restores the subscription of a queue if it is missing or differs, and the whole channel if the topic is

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"sync/atomic"
+	"time"
 
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/internal/claim"
@@ -21,6 +23,11 @@ type Encoder struct {
 	Form     Form
 	Trusted  trust.Topics // topics whose JSON is opened, of forwarded messages
 	Uploads  *Uploads     // of large bodies; nil: there is no store
+	Waits    bool         // messages whose delay the service does not keep wait beside the channel
+	// Delay is that of the channel's queue, which is a part of the delay of messages that wait.
+	Delay time.Duration
+
+	sequence atomic.Int64 // of the last message that waits
 }
 
 // Prepare encodes a message. If its body is large, Prepare writes it to the store, after everything else was checked.
@@ -53,7 +60,7 @@ func (e *Encoder) Prepare(ctx context.Context, m *driver.Message) (driver.Prepar
 }
 
 func (e *Encoder) encode(m *driver.Message, apart bool) (*prepared, error) {
-	w, err := encode(e.To, m, apart, e.Form)
+	w, err := encode(e, m, apart)
 	if err != nil {
 		return nil, &driver.Error{Class: driver.Permanent, Err: err}
 	}

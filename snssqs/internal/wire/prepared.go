@@ -37,7 +37,6 @@ const (
 	// equal to it is hashed.
 	defaultGroup = "-"
 	maxGroup     = 128
-	maxDelay     = 900 * time.Second
 )
 
 // prepared is a message in wire form.
@@ -49,6 +48,7 @@ type prepared struct {
 	group, dedup string
 	delay        int32              // seconds
 	at           time.Time          // when the delay ends, of a message with Message.At
+	waits        bool               // beside its channel, in the queue for later messages
 	sizeName     string             // the name of the attribute that announces a pointer; "": the body is the body
 	size         string             // its value, the bytes of the body in the store
 	native       []driver.RawHeader // headers that are attributes of their own
@@ -75,7 +75,8 @@ func (w *prepared) bytes() int {
 
 // encode returns a message in wire form, or an error that says what is wrong with it. If the body is apart, the wire
 // form has none yet, and no id for duplicates.
-func encode(ch driver.Channel, m *driver.Message, apart bool, as Form) (*prepared, error) {
+func encode(e *Encoder, m *driver.Message, apart bool) (*prepared, error) {
+	ch, as := e.To, e.Form
 	if err := checkText(m); err != nil {
 		return nil, err
 	}
@@ -98,7 +99,7 @@ func encode(ch driver.Channel, m *driver.Message, apart bool, as Form) (*prepare
 			w.dedup = id.with(m.Body)
 		}
 	}
-	if err := w.setDelay(ch, m, &env); err != nil {
+	if err := e.setDelay(w, m, &env); err != nil {
 		return nil, err
 	}
 	if as.Native && env.Expires > 0 {
@@ -111,48 +112,14 @@ func encode(ch driver.Channel, m *driver.Message, apart bool, as Form) (*prepare
 	}
 	// SNS's condition for "no routing key" does not match a message without any attribute.
 	unseen := ch.Queue == "" && len(w.native) == 0 && w.routingKey == ""
-	if !as.Native || !env.Empty() || trust.LooksWrapped(w.body) || unseen {
+	needed := !as.Native || !env.Empty() || trust.LooksWrapped(w.body) || unseen
+	if w.waits {
+		env.Later = e.later(w, m, !needed)
+	}
+	if needed || w.waits {
 		w.envelope = env.String()
 	}
 	return w, nil
-}
-
-// setDelay sets the delay of a message in its wire form and its envelope.
-func (w *prepared) setDelay(ch driver.Channel, m *driver.Message, env *envelope.Envelope) error {
-	d := m.Delay
-	if !m.At.IsZero() {
-		d = max(0, time.Until(m.At))
-	}
-	switch {
-	case d == 0 && m.At.IsZero():
-		return nil
-	case d < 0 || d > maxDelay:
-		return fmt.Errorf("message delay %v: it must be between 0 and %v", d, maxDelay)
-	case ch.Ordered:
-		return fmt.Errorf("message delay %v: an ordered channel does not support delays of single messages; "+
-			"ConsumerOptions.Delay delays all of them", d)
-	case ch.Queue == "":
-		return fmt.Errorf("message delay %v: an exchange does not support delays; set ConsumerOptions.Delay of a "+
-			"consumer", d)
-	}
-	w.delay = wholeSeconds(d)
-	if m.At.IsZero() {
-		env.Delay = w.delay
-	} else if d > 0 {
-		w.at, env.At = m.At, m.At.UnixMilli()
-	}
-	return nil
-}
-
-// wholeSeconds is a delay as SQS counts it, never shorter than requested.
-func wholeSeconds(d time.Duration) int32 { return int32((d + time.Second - 1) / time.Second) }
-
-// left is what is left of the delay when the message is sent.
-func (w *prepared) left() int32 {
-	if w.at.IsZero() {
-		return w.delay
-	}
-	return min(w.delay, max(0, wholeSeconds(time.Until(w.at))))
 }
 
 // checkText refuses characters that the service does not accept. Bodies are encoded instead.
@@ -267,7 +234,7 @@ func (c *QueueEntries) Of(batch []driver.Prepared) []types.SendMessageBatchReque
 		w := batch[i].Wire.(*prepared)
 		entries[i] = types.SendMessageBatchRequestEntry{
 			Id: client.EntryID(i), MessageBody: &w.body, DelaySeconds: w.left(),
-			MessageGroupId: unlessEmpty(&w.group), MessageDeduplicationId: unlessEmpty(&w.dedup),
+			MessageGroupId: unlessEmpty(&w.group), MessageDeduplicationId: unlessEmpty(w.queueDedup()),
 			MessageAttributes: c.attributes.of(w, queueAttribute, queueAttributes),
 		}
 		if w.sent != nil && w.sent.trace != "" {

@@ -1,0 +1,365 @@
+package later
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/internal/backoff"
+	"github.com/godwitmq/godwit/internal/deathkind"
+	"github.com/godwitmq/godwit/snssqs/internal/client"
+	"github.com/godwitmq/godwit/snssqs/internal/estate"
+	"github.com/godwitmq/godwit/snssqs/internal/wire"
+)
+
+const (
+	// looksEvery is the time between two looks for the queue of a channel that has none. The first message there has a
+	// delay of more than 15 minutes; on ordered channels and exchanges it may be due at once.
+	looksEvery      = 10 * time.Minute
+	looksEveryShort = time.Minute
+	// longestHide is how long SQS hides a message at most, counted from its receive, with a margin.
+	longestHide = 12*time.Hour - time.Minute
+	// holdsFrom: a message that is due sooner is held. SQS hides for whole seconds, so a longer one is hidden until the
+	// last second before its time.
+	holdsFrom = 2 * time.Second
+	// oldest is the age from which a message is sent again. SQS keeps it for 14 days, and nobody may receive from the
+	// queue for some of them.
+	oldest = 7 * 24 * time.Hour
+	// retries is the time after which a message is tried again that can neither be sent nor rejected.
+	retries = 15 * time.Minute
+	// atOnce is how many batches are sent at the same time, where order does not matter.
+	atOnce = 8
+	// settleFor bounds the calls at the end.
+	settleFor = 5 * time.Second
+	// remembered is how many messages are known whose copy was sent and that could not be deleted.
+	remembered = 10_000
+	saysEvery  = time.Minute
+)
+
+// Waker sends on the messages of one channel that have waited until they are due.
+type Waker struct {
+	Of      driver.Channel // a one-to-one channel or an exchange
+	Clients *client.Clients
+	Queues  *estate.LaterQueues
+	// To opens a sender to the channel, and Back one to the queue in which its messages wait.
+	To   func(ctx context.Context) (driver.Forwarder, error)
+	Back func(ctx context.Context, q *estate.Queue) (driver.Forwarder, error)
+	// Reject copies a message to dead letters.
+	Reject func(ctx context.Context, m *wire.Message, death *driver.Death) error
+	Log    *slog.Logger
+	// Early is how long before its time a message is sent on, because the channel's own delay counts, too.
+	Early time.Duration
+
+	mu   sync.Mutex
+	said time.Time                 // when it last logged
+	sent map[string]struct{}       // ids of messages that are to be deleted, and not sent once more
+	to   map[bool]driver.Forwarder // open senders: true to the channel, false back to the queue
+}
+
+// Run wakes messages until ctx ends. It polls only if the queue exists.
+func (w *Waker) Run(ctx context.Context) {
+	w.sent, w.to = map[string]struct{}{}, map[bool]driver.Forwarder{}
+	for {
+		q := w.find(ctx)
+		if q == nil {
+			break
+		}
+		w.work(ctx, &queue{q, w.Clients})
+	}
+	for _, to := range w.to {
+		_ = to.Close(ctx) // it waits for nothing
+	}
+}
+
+// find waits until the queue exists; nil: ctx has ended.
+func (w *Waker) find(ctx context.Context) *estate.Queue {
+	every := looksEvery
+	if w.Of.Ordered || w.Of.Queue == "" {
+		every = looksEveryShort
+	}
+	for first := true; !client.Over(ctx); first = false {
+		made := w.Queues.Made(w.Of)
+		if !first || !w.Queues.Lacks(w.Of) {
+			q, err := w.Queues.Known(ctx, w.Of)
+			if err == nil {
+				return q
+			}
+			if !gone(err) && !driver.ClassOf(err).Passing() {
+				w.say("looking for delayed messages failed; this consumer does not wake them", err)
+			}
+		}
+		select {
+		case <-time.After(every):
+		case <-made:
+		case <-ctx.Done():
+		}
+	}
+	return nil
+}
+
+// work wakes messages until ctx ends or the queue is deleted.
+func (w *Waker) work(ctx context.Context, q *queue) {
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	h := newHeld()
+	var sending sync.WaitGroup
+	sending.Go(func() { w.send(ctx, q, h) })
+	for fails := 1; h.room(ctx); {
+		ms, ahead, err := q.receive(ctx)
+		switch {
+		case err == nil:
+			fails = 1
+			w.sort(ctx, q, ms, ahead, h)
+		case gone(err):
+			w.Queues.Forget(w.Of)
+			end()
+		case !client.Over(ctx):
+			w.say("receiving delayed messages failed; it is repeated", err)
+			_ = backoff.Sleep(ctx, backoff.Curve{First: time.Second, Max: time.Minute}.Jittered(fails))
+			fails++
+		}
+	}
+	sending.Wait()
+	w.release(ctx, q, h.rest())
+}
+
+// sort decides about received messages: those that are due soon are held, old ones are sent again, and the others are
+// hidden until they are due.
+func (w *Waker) sort(ctx context.Context, q *queue, ms []*wire.Message, ahead time.Duration, h *held) {
+	var soon, old, odd, done []item
+	var hidden []*wire.Message
+	var waits []time.Duration
+	var why []error
+	now := time.Now()
+	for _, m := range ms {
+		one, err := wire.ReadWaiting(m, w.Of)
+		it := item{one, one.Due.Add(ahead - w.Early), now.Add(lease - settleFor)}
+		left := it.due.Sub(now)
+		switch {
+		case w.wasSent(m):
+			done = append(done, it)
+		case err != nil && driver.ClassOf(err).Passing():
+			w.say("a delayed message cannot be read now; it is received again", err)
+		case err != nil:
+			odd, why = append(odd, it), append(why, err)
+			w.say("a delayed message is rejected", err)
+		case left < holdsFrom:
+			soon = append(soon, it)
+		case now.Add(-ahead).Sub(one.Sent) >= oldest:
+			old = append(old, it)
+		default:
+			hidden = append(hidden, m)
+			waits = append(waits, min(left, longestHide-now.Sub(m.Asked)))
+		}
+	}
+	h.add(soon...)
+	if len(hidden) > 0 {
+		if err := q.hide(ctx, hidden, func(i int) time.Duration { return waits[i] }); err != nil && !client.Over(ctx) {
+			w.say("hiding delayed messages failed; they are received again", err)
+		}
+	}
+	w.deleteSent(ctx, q, done)
+	if len(old) > 0 {
+		w.forward(ctx, q, old, false)
+	}
+	for i := range odd {
+		w.reject(ctx, q, &odd[i], why[i])
+	}
+}
+
+// send sends on messages when they are due, until ctx ends.
+func (w *Waker) send(ctx context.Context, q *queue, h *held) {
+	for !client.Over(ctx) {
+		items, wait := h.due(time.Now())
+		if len(items) == 0 {
+			select {
+			case <-time.After(wait):
+			case <-h.changed:
+			case <-ctx.Done():
+			}
+			continue
+		}
+		n := (len(items) + client.MaxBatch - 1) / client.MaxBatch
+		most := atOnce
+		if w.Of.Ordered {
+			most = 1
+		}
+		_ = client.Concurrently(n, most, func(i int) error {
+			some := items[i*client.MaxBatch : min(len(items), (i+1)*client.MaxBatch)]
+			if client.Over(ctx) {
+				w.release(ctx, q, some)
+			} else {
+				w.forward(ctx, q, some, true)
+			}
+			return nil
+		})
+	}
+}
+
+// forward sends messages on, or back to where they wait, and deletes those that were accepted. It is not canceled
+// between both: a message that is sent and not deleted comes twice. What fails in passing is received again.
+func (w *Waker) forward(ctx context.Context, q *queue, items []item, on bool) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lease)
+	defer cancel()
+	to, err := w.open(ctx, q, on)
+	if err != nil {
+		w.say("a sender for delayed messages cannot be opened; it is repeated", err)
+		return
+	}
+	var batch []driver.Prepared
+	var of []item
+	size := 0
+	flush := func() {
+		if len(batch) > 0 {
+			w.sendBatch(ctx, q, to, batch, of)
+		}
+		batch, of, size = nil, nil, 0
+	}
+	for i := range items {
+		if time.Now().After(items[i].until) {
+			continue // it is received again
+		}
+		if on {
+			items[i].Wake()
+		}
+		p, err := to.Forward(ctx, items[i].Again())
+		if err != nil {
+			w.failed(ctx, q, &items[i], err)
+			continue
+		}
+		if lim := to.Limits(); lim.Bytes > 0 && size+p.Size > lim.Bytes {
+			flush()
+		}
+		batch, of, size = append(batch, p), append(of, items[i]), size+p.Size
+	}
+	flush()
+}
+
+// sendBatch sends messages in one request, and deletes those that were accepted.
+func (w *Waker) sendBatch(ctx context.Context, q *queue, to driver.Forwarder, batch []driver.Prepared, of []item) {
+	errs := map[int]error{}
+	every := make([]int, len(batch))
+	for i := range every {
+		every[i] = i
+	}
+	client.Collect(errs, every, to.Send(ctx, batch))
+	var accepted []item
+	for i := range of {
+		if errs[i] == nil {
+			accepted = append(accepted, of[i])
+		}
+	}
+	w.deleteSent(ctx, q, accepted)
+	for _, i := range failures(errs) {
+		w.failed(ctx, q, &of[i], errs[i])
+	}
+}
+
+// failed rejects a message that its channel will never take. Another failure is repeated, when the message is visible
+// again.
+func (w *Waker) failed(ctx context.Context, q *queue, it *item, err error) {
+	switch driver.ClassOf(err) {
+	case driver.Permanent, driver.TooLarge:
+		w.reject(ctx, q, it, err)
+	default:
+		w.say("sending on a delayed message failed; it is repeated", err)
+	}
+}
+
+// reject makes a message a dead letter.
+func (w *Waker) reject(ctx context.Context, q *queue, it *item, why error) {
+	it.Wake()
+	now := time.Now()
+	err := w.Reject(ctx, it.Message, &driver.Death{
+		Error: why.Error(), Kind: deathkind.Undeliverable, Consumer: "waker", Channel: w.Of.String(),
+		First: now, Last: now,
+	})
+	if err == nil {
+		w.deleteSent(ctx, q, []item{*it})
+		return
+	}
+	w.say("a delayed message that its channel does not take cannot be rejected; both are tried again", err)
+	_ = q.hide(ctx, []*wire.Message{it.Message}, func(int) time.Duration { return retries })
+}
+
+// open returns a sender to the channel, or back to the queue in which its messages wait.
+func (w *Waker) open(ctx context.Context, q *queue, on bool) (driver.Forwarder, error) {
+	w.mu.Lock()
+	to := w.to[on]
+	w.mu.Unlock()
+	if to != nil {
+		return to, nil
+	}
+	var err error
+	if on {
+		to, err = w.To(ctx)
+	} else {
+		to, err = w.Back(ctx, q.Queue)
+	}
+	if err == nil {
+		w.mu.Lock()
+		w.to[on] = to
+		w.mu.Unlock()
+	}
+	return to, err
+}
+
+// deleteSent deletes messages that were sent on. One that cannot be deleted is received again, and then only deleted.
+func (w *Waker) deleteSent(ctx context.Context, q *queue, items []item) {
+	if len(items) == 0 {
+		return
+	}
+	ms := messages(items)
+	err := q.delete(ctx, ms)
+	if err != nil {
+		w.say("deleting delayed messages that were sent failed; it is repeated when they are received again", err)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for i, m := range ms {
+		if client.EntryErr(err, i) == nil {
+			delete(w.sent, aws.ToString(m.MessageId))
+		} else if len(w.sent) < remembered {
+			w.sent[aws.ToString(m.MessageId)] = struct{}{}
+		}
+	}
+}
+
+func (w *Waker) wasSent(m *wire.Message) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	_, sent := w.sent[aws.ToString(m.MessageId)]
+	return sent
+}
+
+// release makes held messages visible for other wakers.
+func (w *Waker) release(ctx context.Context, q *queue, items []item) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleFor)
+	defer cancel()
+	for first := 0; first < len(items); first += client.MaxBatch {
+		some := messages(items[first:min(len(items), first+client.MaxBatch)])
+		_ = q.hide(ctx, some, func(int) time.Duration { return 0 }) // otherwise they are visible when their lease ends
+	}
+}
+
+func messages(items []item) []*wire.Message {
+	ms := make([]*wire.Message, len(items))
+	for i := range items {
+		ms[i] = items[i].Message
+	}
+	return ms
+}
+
+// say logs a failure, once a minute.
+func (w *Waker) say(what string, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if now := time.Now(); now.Sub(w.said) >= saysEvery {
+		w.said = now
+		w.Log.Warn(what, "channel", w.Of.String(), "queue", estate.LaterOf(w.Of).String(), "error", err)
+	}
+}
