@@ -60,7 +60,7 @@ func (s *Server) baseURL() string {
 // returned even if the context has ended, so that a poll that is canceled at the moment when it gets messages does not
 // lose them.
 func (s *Server) Transport() http.RoundTripper {
-	return &transport{handler: http.HandlerFunc(s.serve)}
+	return &transport{handler: http.HandlerFunc(s.serve), clock: s.clock}
 }
 
 const (

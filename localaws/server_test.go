@@ -379,3 +379,29 @@ func TestOverASocket(t *testing.T) {
 func waiting(n int) func(queue.Stats) bool {
 	return func(s queue.Stats) bool { return s.Waiters == n }
 }
+
+// After an Advance, answers in process have the server's time.
+func TestAnswersHaveTheServersTime(t *testing.T) {
+	s, err := localaws.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	s.Advance(time.Hour)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://localaws.internal/",
+		strings.NewReader("{}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("X-Amz-Target", "AmazonSQS.ListQueues")
+	r.Header.Set("Content-Type", "application/x-amz-json-1.0")
+	answer, err := s.Transport().RoundTrip(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = answer.Body.Close()
+	at, err := http.ParseTime(answer.Header.Get("Date"))
+	if off := s.Now().Sub(at); err != nil || off < 0 || off > 10*time.Second {
+		t.Errorf("an answer with the time %q (%v)", answer.Header.Get("Date"), err)
+	}
+}

@@ -7,9 +7,14 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+
+	"github.com/godwitmq/godwit/localaws/clock"
 )
 
-type transport struct{ handler http.Handler }
+type transport struct {
+	handler http.Handler
+	clock   *clock.Clock
+}
 
 // errDropped is the error of a connection that a control closed.
 var errDropped = errors.New("localaws: connection reset by a control")
@@ -44,6 +49,9 @@ func (t *transport) RoundTrip(r *http.Request) (response *http.Response, err err
 		}
 	}()
 	t.handler.ServeHTTP(w, &in)
+	if t.clock.Offset() != 0 { // so that clients can see the difference to their own time
+		w.header.Set("Date", t.clock.Now().UTC().Format(http.TimeFormat))
+	}
 	if cause := r.Context().Err(); cause != nil && !w.useful() {
 		if w.stream != nil {
 			_ = w.stream.Close() // nobody reads it
