@@ -14,7 +14,7 @@ type clock struct{ *waiter }
 // server's clock, which ends delays and waits for retries, but does not affect timers of the process. Therefore no
 // delivery may be held, because its lease would end while its consumer still holds it. Advance waits for messages that
 // become visible on the way until they are not held any more. If a delivery is held for longer than a second, the test
-// fails.
+// fails. Delays that SQS does not keep (docs/later.md) end by timers of the process: test them in a bubble.
 func (c *clock) Advance(d time.Duration) {
 	c.t.Helper()
 	if d < 0 {

@@ -381,3 +381,20 @@ func TestThePageIsCode(t *testing.T) {
 		}
 	}
 }
+
+// A delay that the service does not keep works in a bubble as any other.
+func TestAdvancePastALongDelay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := godwittest.New(t, nil)
+		h.Run(h.Consumer("orders", nil), func(context.Context, *godwit.Delivery) error { return nil })
+		h.Send(h.Producer("orders", nil), godwit.Message{Body: []byte("a kite"), Delay: 30 * time.Hour})
+		h.Advance(29 * time.Hour)
+		h.AssertNone("orders")
+		if n := len(h.Left("orders@later")); n != 1 {
+			t.Errorf("%d messages wait for their time", n)
+		}
+		h.Advance(time.Hour + 2*time.Second)
+		h.AssertHandled("orders", "a kite")
+		h.AssertNothingLeft()
+	})
+}

@@ -14,7 +14,9 @@ import (
 
 const (
 	deadSuffix = "@dlq"
-	fifoSuffix = ".fifo"
+	// laterSuffix is that of messages that wait for their time.
+	laterSuffix = "@later"
+	fifoSuffix  = ".fifo"
 )
 
 // Left is a message that is on the server.
@@ -160,13 +162,19 @@ func open(v *queue.View) ([]byte, envelope.Envelope) {
 	return body, env
 }
 
+// suffixes are the ends of names of channels, and of their queues.
+var suffixes = [][2]string{{deadSuffix, "--dlq"}, {laterSuffix, "--later"}}
+
 // queue returns the queue of a channel, ordered or not; nil if there is none.
 func (s *aws) queue(channel string) *sqs.Queue {
-	name, dead := strings.CutSuffix(channel, deadSuffix)
-	name = s.space + strings.Replace(name, ".", "--", 1)
-	if dead {
-		name += "--dlq"
+	end := ""
+	for _, of := range suffixes {
+		if name, has := strings.CutSuffix(channel, of[0]); has {
+			channel, end = name, of[1]
+			break
+		}
 	}
+	name := s.space + strings.Replace(channel, ".", "--", 1) + end
 	if q := s.server.SQS().Queue(name + fifoSuffix); q != nil {
 		return q
 	}
@@ -179,12 +187,14 @@ func (s *aws) channelOf(queue string) string {
 	if !ours {
 		return ""
 	}
-	name, dead := strings.CutSuffix(name, "--dlq")
-	name = strings.Replace(name, "--", ".", 1)
-	if dead {
-		name += deadSuffix
+	end := ""
+	for _, of := range suffixes {
+		if channel, has := strings.CutSuffix(name, of[1]); has {
+			name, end = channel, of[0]
+			break
+		}
 	}
-	return name
+	return strings.Replace(name, "--", ".", 1) + end
 }
 
 func (s *aws) channels() (names []string) {
