@@ -295,7 +295,8 @@ func wakes(channel string, o godwit.ConsumerOptions) func(*iamServer, godwit.Bac
 		ctx, stop := context.WithTimeout(s.Context(), 61*time.Minute)
 		defer stop()
 		report, err := c.Run(ctx, func(context.Context, *godwit.Delivery) error { return nil })
-		left := len(s.SQS().Queue(channel + "--later").Model().Messages())
+		of, _, _ := strings.Cut(channel, ".")
+		left := len(s.SQS().Queue(of + "--later").Model().Messages())
 		if err == nil && (report.Handled != 1 || left != 0) {
 			err = fmt.Errorf("handled %d, and %d messages are left", report.Handled, left)
 		}
@@ -470,11 +471,21 @@ func programs() []program {
 		{
 			title: "A consumer of delayed messages",
 			about: "Of the channel `orders`, with `ProvisionNever`, on which one delayed message is due. It also needs the " +
-				"statements of \"A consumer\".",
+				"statements of \"A consumer\" and, for delays of more than a week, `sqs:SendMessage` on `orders--later`, and " +
+				"`s3:PutObject` on the bucket of a store.",
 			before: func(s *iamServer, b godwit.Backend) error {
 				return cmp.Or(made(queue)(s, b), sendsLater(queue, godwit.ProducerOptions{})(s, b))
 			},
 			do: wakes(queue, never),
+		},
+		{
+			title: "A consumer of delayed messages of an exchange",
+			about: "Of the channel `wishlist_events.mobile`, with `ProvisionNever`, and one delayed message of the exchange " +
+				"that is due. It also needs the statements of \"A consumer\".",
+			before: func(s *iamServer, b godwit.Backend) error {
+				return cmp.Or(made(mobile)(s, b), sendsLater(exchange, godwit.ProducerOptions{})(s, b))
+			},
+			do: wakes(mobile, never),
 		},
 		{
 			title: "A producer of a queue that provisions",

@@ -183,3 +183,44 @@ func TestMappedChannelsHaveNoLater(t *testing.T) {
 		}
 	})
 }
+
+// What is in the queue and does not say when it is due is a dead letter, as it is.
+func TestOddLaterMessages(t *testing.T) {
+	inWorld(t, localaws.Options{}, func(w *world) {
+		w.ensure(owner(orders))
+		w.ensure(driver.ChannelSpec{Channel: orders})
+		w.send(w.sender(orders), driver.Message{Body: []byte("good"), Delay: 20 * time.Minute})
+		w.foreign("orders--later", "foreign", nil)
+		r := w.receiver(orders, driver.Filter{})
+		time.Sleep(21 * time.Minute)
+		w.receive(r, 1)
+		dead := orders
+		dead.DeadLetter = true
+		d := w.receive(w.receiver(dead, driver.Filter{}), 1)[0]
+		if string(d.Body) != "foreign" || d.Origin.Death.Kind != "undeliverable" || d.Origin.Channel != orders {
+			t.Errorf("%q with %+v", d.Body, d.Origin)
+		}
+		if n := w.attributes("orders--later")["ApproximateNumberOfMessagesNotVisible"]; n != "0" {
+			t.Errorf("%s messages are left", n)
+		}
+	})
+}
+
+// The time of a delay is the service's, whatever the clocks of this machine say.
+func TestLaterByTheClockOfTheService(t *testing.T) {
+	inWorld(t, localaws.Options{}, func(w *world) {
+		w.ensure(owner(orders))
+		w.ensure(driver.ChannelSpec{Channel: orders})
+		r := w.receiver(orders, driver.Filter{})
+		w.server.Advance(4 * time.Minute) // the service is ahead
+		w.send(w.sender(orders), driver.Message{Body: []byte("x"), Delay: 2 * time.Hour})
+		begin := time.Now()
+		for w.attributes("orders")["ApproximateNumberOfMessages"] != "1" && time.Since(begin) < 3*time.Hour {
+			time.Sleep(time.Second)
+		}
+		if late := time.Since(begin) - 2*time.Hour; late < 0 || late > 3*time.Second {
+			t.Errorf("it came %v after its time", late)
+		}
+		w.receive(r, 1)
+	})
+}

@@ -61,7 +61,7 @@ func (e *Encoder) setDelay(w *prepared, m *driver.Message, env *envelope.Envelop
 }
 
 // later is what the envelope says about a message that waits.
-func (e *Encoder) later(w *prepared, m *driver.Message, alone bool) *envelope.Later {
+func (e *Encoder) later(m *driver.Message, alone bool) *envelope.Later {
 	l := &envelope.Later{ID: rand.Text(), Channel: e.To.String(), Sequence: e.nextSequence(), Alone: alone}
 	if m.At.IsZero() {
 		l.Delay = m.Delay.Milliseconds() + 1 // never shorter than requested, also after an acceptance in whole ones

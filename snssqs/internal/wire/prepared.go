@@ -114,7 +114,7 @@ func encode(e *Encoder, m *driver.Message, apart bool) (*prepared, error) {
 	unseen := ch.Queue == "" && len(w.native) == 0 && w.routingKey == ""
 	needed := !as.Native || !env.Empty() || trust.LooksWrapped(w.body) || unseen
 	if w.waits {
-		env.Later = e.later(w, m, !needed)
+		env.Later = e.later(m, !needed)
 	}
 	if needed || w.waits {
 		w.envelope = env.String()
