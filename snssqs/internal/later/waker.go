@@ -20,7 +20,7 @@ const (
 	// looksEvery is the time between two looks for the queue of a channel that has none. The first message there has a
 	// delay of more than 15 minutes; on ordered channels and exchanges it may be due at once.
 	looksEvery      = 10 * time.Minute
-	looksEveryShort = time.Minute
+	looksEveryShort = 5 * time.Minute
 	// longestHide is how long SQS hides a message at most, counted from its receive, with a margin.
 	longestHide = 12*time.Hour - time.Minute
 	// holdsFrom: a message that is due sooner is held. SQS hides for whole seconds, so a longer one is hidden until the
@@ -81,6 +81,7 @@ func (w *Waker) find(ctx context.Context) *estate.Queue {
 	if w.Of.Ordered || w.Of.Queue == "" {
 		every = looksEveryShort
 	}
+	denied := false // that is said once: most consumers have no delayed messages
 	for first := true; !client.Over(ctx); first = false {
 		made := w.Queues.Made(w.Of)
 		if !first || !w.Queues.Lacks(w.Of) {
@@ -88,7 +89,8 @@ func (w *Waker) find(ctx context.Context) *estate.Queue {
 			if err == nil {
 				return q
 			}
-			if !gone(err) && !driver.ClassOf(err).Passing() {
+			if !denied && !gone(err) && !driver.ClassOf(err).Passing() {
+				denied, every = true, looksEvery
 				w.say("looking for delayed messages failed; this consumer does not wake them", err)
 			}
 		}
