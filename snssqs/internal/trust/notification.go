@@ -45,11 +45,12 @@ type Publication struct {
 }
 
 // Parse reads a notification; false: the body has another form.
-func Parse(body string) (n Notification, ok bool) {
+func Parse(body string) (Notification, bool) {
 	if !strings.HasPrefix(body, "{") || !strings.Contains(body, `"TopicArn"`) {
-		return n, false
+		return Notification{}, false
 	}
-	ok = json.Unmarshal([]byte(body), &n) == nil && n.Type == "Notification" && n.TopicArn != "" && n.MessageID != ""
+	var n Notification // not a result, which would be on the heap for every body
+	ok := json.Unmarshal([]byte(body), &n) == nil && n.Type == "Notification" && n.TopicArn != "" && n.MessageID != ""
 	return n, ok
 }
 
