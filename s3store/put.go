@@ -9,8 +9,10 @@ import (
 	"math"
 	"time"
 
+	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/aws/smithy-go/middleware"
 
 	"github.com/godwitmq/godwit/driver"
 )
@@ -37,6 +39,9 @@ func (s *Store) Put(ctx context.Context, folder string, body io.Reader, size int
 		return driver.Location{}, err
 	}
 	b := &source{from: body, left: size}
+	if known, ok := body.(hashed); ok {
+		b.from, b.sum = known.InMemory(), known.SHA256()
+	}
 	if size < 0 {
 		if err := b.measure(); err != nil {
 			return driver.Location{}, err
@@ -69,9 +74,9 @@ func (s *Store) putWhole(ctx context.Context, key string, b *source) error {
 		Bucket: &s.o.Bucket, Key: &key, Body: whole, ContentLength: &n, IfNoneMatch: once(),
 	}
 	in.ServerSideEncryption, in.SSEKMSKeyId, in.BucketKeyEnabled = s.encryption()
-	_, err = s.s3.PutObject(ctx, in, repeating())
+	_, err = s.s3.PutObject(ctx, in, repeating(), b.summed)
 	if s.createdAgain(ctx, err) {
-		_, err = s.s3.PutObject(ctx, in, repeating())
+		_, err = s.s3.PutObject(ctx, in, repeating(), b.summed)
 	}
 	return written(err)
 }
@@ -196,6 +201,12 @@ func (s *Store) complete(ctx context.Context, key, id string, parts []types.Comp
 	return nil
 }
 
+// hashed is a body in memory whose SHA-256 is known, in hexadecimal digits. Package internal/claim writes such bodies.
+type hashed interface {
+	InMemory() *bytes.Reader
+	SHA256() string
+}
+
 // source is a body that is being uploaded.
 type source struct {
 	from  io.Reader
@@ -204,6 +215,22 @@ type source struct {
 	buf   []byte // of a part; nil: not needed yet
 	ahead int    // bytes in buf that next has not returned yet
 	open  bool   // left is unknown: the body ends with its reader
+	sum   string // the SHA-256 of the whole body, in hexadecimal digits; "": it is not known
+}
+
+// summed gives a request with the whole body its SHA-256, which the SDK would compute again to sign a request without
+// TLS.
+func (b *source) summed(so *s3.Options) {
+	if b.sum == "" {
+		return
+	}
+	so.APIOptions = append(so.APIOptions, func(stack *middleware.Stack) error {
+		return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("godwitSHA256", func(
+			ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler,
+		) (middleware.InitializeOutput, middleware.Metadata, error) {
+			return next.HandleInitialize(v4.SetPayloadHash(ctx, b.sum), in)
+		}), middleware.Before)
+	})
 }
 
 // measure reads the first part of a body of unknown size. A body that ends with it has a known size then.

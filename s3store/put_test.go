@@ -3,6 +3,8 @@ package s3store_test
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"io"
 	"regexp"
@@ -49,6 +51,40 @@ func TestPut(t *testing.T) {
 				if got, err := w.read(s, at); err != nil || !bytes.Equal(got, body) {
 					t.Errorf("%s from %s: read %d of %d bytes, %v", name, kind, len(got), len(body), err)
 				}
+			}
+		}
+	})
+}
+
+// hashed is a body whose SHA-256 is known.
+type hashed struct {
+	*bytes.Reader
+	sum string
+}
+
+func (h hashed) InMemory() *bytes.Reader { return h.Reader }
+func (h hashed) SHA256() string          { return h.sum }
+
+// A known hash signs the request without TLS, and is not computed again: the service compares it with the body. With
+// TLS, the SDK signs no body.
+func TestPutOfAKnownHash(t *testing.T) {
+	inWorld(t, func(w *world) {
+		body := []byte("a body")
+		sum := sha256.Sum256(body)
+		right, wrong := hex.EncodeToString(sum[:]), strings.Repeat("0", 64)
+		for endpoint, refused := range map[string]bool{"http://localaws.internal": true, "https://localaws.internal": false} {
+			w.conf.BaseEndpoint = &endpoint
+			s := w.ready(s3store.Options{})
+			at, err := s.Put(w.Context(), "", hashed{bytes.NewReader(body), right}, int64(len(body)))
+			if err != nil {
+				t.Fatalf("%s: %v", endpoint, err)
+			}
+			if got, err := w.read(s, at); err != nil || !bytes.Equal(got, body) {
+				t.Errorf("%s: read %q, %v", endpoint, got, err)
+			}
+			_, err = s.Put(w.Context(), "", hashed{bytes.NewReader(body), wrong}, int64(len(body)))
+			if is := err != nil && strings.Contains(err.Error(), "XAmzContentSHA256Mismatch"); is != refused {
+				t.Errorf("%s: a wrong hash: %v", endpoint, err)
 			}
 		}
 	})

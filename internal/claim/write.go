@@ -23,8 +23,8 @@ func Write(
 	p := Pointer{Size: m.Size}
 	from := m.Reader
 	if from == nil {
-		p.Size, from = int64(len(m.Body)), bytes.NewReader(m.Body)
 		_, _ = to.Write(m.Body) // a hash cannot fail
+		p.Size, from = int64(len(m.Body)), hashed{bytes.NewReader(m.Body), hex.EncodeToString(sum.Sum(nil))}
 	} else {
 		from = io.TeeReader(from, to)
 	}
@@ -47,3 +47,16 @@ func Write(
 	p.SHA256 = hex.EncodeToString(sum.Sum(nil))
 	return p, nil
 }
+
+// hashed is a body in memory with its SHA-256, so that a store which needs the hash does not compute it again. Package
+// s3store looks for these methods.
+type hashed struct {
+	*bytes.Reader
+	sum string
+}
+
+// InMemory returns the body.
+func (h hashed) InMemory() *bytes.Reader { return h.Reader }
+
+// SHA256 returns the hash of the body, in hexadecimal digits.
+func (h hashed) SHA256() string { return h.sum }

@@ -40,8 +40,13 @@ func (u *Uploads) mine(m *driver.Message) bool {
 
 // put writes the body of a message to the store, and makes the message a pointer to it.
 func (u *Uploads) put(ctx context.Context, w *prepared, m *driver.Message, ordered bool) error {
-	id := newDedup(m)
-	p, err := claim.Write(ctx, u.Store, u.Folder, m, u.Zip, &id)
+	var id dedup
+	var also io.Writer // nil: no id, because it would cost as much as the hash of the pointer
+	if ordered {
+		id = newDedup(m)
+		also = &id
+	}
+	p, err := claim.Write(ctx, u.Store, u.Folder, m, u.Zip, also)
 	if err != nil {
 		return err
 	}
