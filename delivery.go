@@ -106,7 +106,7 @@ func (d *Delivery) again() *Delivery {
 		h:     d.h, item: d.item, gen: d.item.Generation(), nearLimit: d.nearLimit, spent: d.spent, pulls: d.pulls,
 	}
 	if d.apart != nil {
-		n.apart = &payload{filled: d.apart.filled, bad: d.apart.bad}
+		n.apart = &payload{filled: d.apart.filled, bad: d.apart.bad, after: d.apart.after}
 		n.apart.Opener, n.apart.Size = d.apart.Opener, d.apart.Size
 		n.apart.Tries.Store(d.apart.Tries.Load())
 	}
@@ -122,6 +122,9 @@ func (d *Delivery) late(wait time.Duration) bool {
 // begin allows a handler, or an iterator's caller, to settle the delivery.
 func (d *Delivery) begin(it *engine.Item) {
 	d.Attempt, d.Failures = it.Attempt, it.Failures
+	if d.apart != nil {
+		d.apart.after.Attempt, d.apart.after.Failures = it.Attempt, it.Failures
+	}
 	d.kept.Store(false)
 	d.choice.Store(nil)
 }

@@ -80,18 +80,29 @@ func (h *handling) noDeadLetters() bool { return h.o.NoDeadLetters || h.channel.
 // slabSize is how many deliveries are allocated together. All stay in memory until the last of them is released.
 const slabSize = 64
 
-// own makes the deliveries of received items.
+// own makes the deliveries of received items. One whose body is in a store is allocated alone, and without its context,
+// which a timer may keep in memory for a while: they would keep the body.
 func (h *handling) own(its []*engine.Item, in []driver.Delivery, pulls bool) {
 	var slab []Delivery
 	for i, it := range its {
-		if len(slab) == 0 {
-			slab = make([]Delivery, min(len(its)-i, slabSize))
+		var d *Delivery
+		if in[i].Opener != nil {
+			d = new(Delivery)
+		} else {
+			if len(slab) == 0 {
+				slab = make([]Delivery, min(len(its)-i, slabSize))
+			}
+			d, slab = &slab[0], slab[1:]
+			it.Context = &d.ctx
 		}
-		d := &slab[0]
-		slab = slab[1:]
 		d.fill(h, it, &in[i])
 		d.pulls = pulls
-		it.Owner, it.Context = d, &d.ctx
+		it.Owner = d
+		if d.apart != nil {
+			d.apart.after = new(Delivery)
+			d.apart.after.fill(h, it, &in[i])
+			it.Handled = d.apart.after
+		}
 	}
 }
 

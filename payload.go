@@ -19,6 +19,7 @@ type payload struct {
 	filled bool        // Delivery.Body has it
 	bad    error       // why it cannot be read, of a dead letter; nil: it can
 	opened atomic.Bool // by Delivery.Open
+	after  *Delivery   // the delivery after its handler, without the body, which may be garbage then
 }
 
 // Open begins to read the body. It is for bodies that are not in Delivery.Body: those of large messages that are larger

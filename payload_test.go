@@ -6,12 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+	"weak"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -659,6 +661,51 @@ func TestBodiesOfHandlersAreBounded(t *testing.T) {
 		if r := run.stop(); r.Handled != 10 || r.Rejected != 0 || most.Load() > 5_000_000 {
 			t.Errorf("%+v, at most %d bytes", r, most.Load())
 		}
+	})
+}
+
+// The body of a handled message is not kept in memory until the message is settled.
+func TestHandledBodiesAreFreed(t *testing.T) {
+	t.Parallel()
+	inWorld(t, func(w *world) {
+		const n = 4 // fewer than fill a request, so all of them wait for SettleLinger
+		c := w.consumer("orders", &godwit.ConsumerOptions{SettleLinger: 3 * time.Second})
+		p := w.producer("orders", nil)
+		for range n {
+			w.send(p, godwit.Message{Body: bigBody()})
+		}
+		ctx, stop := context.WithCancel(w.Context())
+		defer stop()
+		var mu sync.Mutex
+		var handled []weak.Pointer[byte]
+		var running sync.WaitGroup
+		running.Go(func() {
+			if _, err := c.Run(ctx, func(_ context.Context, d *godwit.Delivery) error {
+				mu.Lock()
+				defer mu.Unlock()
+				handled = append(handled, weak.Make(&d.Body[0]))
+				return nil
+			}); err != nil {
+				t.Error(err)
+			}
+		})
+		time.Sleep(time.Second)
+		if all := w.objects(); all != n {
+			t.Errorf("%d of %d messages are not settled", all, n)
+		}
+		runtime.GC()
+		mu.Lock()
+		if len(handled) != n {
+			t.Errorf("%d of %d messages were handled", len(handled), n)
+		}
+		for i, body := range handled {
+			if body.Value() != nil {
+				t.Errorf("body %d is in memory", i)
+			}
+		}
+		mu.Unlock()
+		stop()
+		running.Wait()
 	})
 }
 

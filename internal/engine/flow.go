@@ -197,6 +197,9 @@ func (f *flow) done(it *Item) {
 		f.drop(it, evReturn)
 	case it.state.inHand():
 		f.settle(verdict{it: it, action: driver.Done}, driver.BehindGoesOn)
+		if it.Handled != nil && !f.cfg.TellOwners {
+			it.Owner = it.Handled
+		}
 	}
 }
 

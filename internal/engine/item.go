@@ -21,7 +21,8 @@ type Item struct {
 // use is one use of an item.
 type use struct {
 	Owner    any       // the application's delivery
-	Context  *Context  // for its first handler; made by the application with the owner
+	Handled  any       // its Owner after its handler, without a large body; nil: the Owner stays
+	Context  *Context  // for its first handler; made by the application with the owner; nil: it has not made any
 	ID       string    // the service's
 	Tenant   string    // "": none
 	SentAt   time.Time // zero: unknown
