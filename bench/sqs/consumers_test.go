@@ -29,7 +29,8 @@ var (
 	fromHand      = consuming{"hand-batched loop", runByHand}
 	fromWatermill = consuming{"watermill's pattern", runSingly}
 	fromGoCloud   = consuming{"gocloud", runGoCloud}
-	fromGodwit    = consuming{"Godwit", runGodwit}
+	fromGodwit    = consuming{"Godwit", godwitConsuming(godwit.ConsumerOptions{})}
+	fromSaving    = consuming{"Godwit, SaveRequests", godwitConsuming(godwit.ConsumerOptions{SaveRequests: true})}
 	consumers     = []consuming{fromHand, fromWatermill, fromGoCloud, fromGodwit}
 )
 
@@ -161,25 +162,26 @@ func drain(sub *pubsub.Subscription) {
 	}
 }
 
-// runGodwit runs a Consumer with its defaults.
-func runGodwit(ctx context.Context, t *testing.T, c *cloud, queue string, workers int, handle func(string)) {
-	b := c.backend(t)
-	channel, ordered := channelOf(queue)
-	consumer, err := godwit.NewConsumer(ctx, b, channel, &godwit.ConsumerOptions{
-		Concurrency: workers,
-		Ordered:     ordered,
-	})
-	if err != nil {
-		t.Error(err)
-		return
-	}
-	if _, err := consumer.Run(ctx, func(_ context.Context, d *godwit.Delivery) error {
-		handle(string(d.Body))
-		return nil
-	}); err != nil {
-		t.Error(err)
-	}
-	if err := b.Close(context.Background()); err != nil {
-		t.Error(err)
+// godwitConsuming runs a Consumer. The workers and the order are added to its options.
+func godwitConsuming(o godwit.ConsumerOptions) func(context.Context, *testing.T, *cloud, string, int, func(string)) {
+	return func(ctx context.Context, t *testing.T, c *cloud, queue string, workers int, handle func(string)) {
+		b := c.backend(t)
+		channel, ordered := channelOf(queue)
+		o := o
+		o.Concurrency, o.Ordered = workers, ordered
+		consumer, err := godwit.NewConsumer(ctx, b, channel, &o)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		if _, err := consumer.Run(ctx, func(_ context.Context, d *godwit.Delivery) error {
+			handle(string(d.Body))
+			return nil
+		}); err != nil {
+			t.Error(err)
+		}
+		if err := b.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"regexp"
 	"runtime"
 	"slices"
 	"sync"
@@ -27,21 +28,24 @@ var (
 	cpuRun      = flag.Bool("sqs.cpu", false, "measure the CPU of senders")
 	cpuRounds   = flag.Int("sqs.rounds", 3, "how often each contender's CPU is measured, in turn")
 	cpuMessages = flag.Int("sqs.messages", 20000, "how many messages each contender sends in a measurement of CPU")
+	cpuOf       = flag.String("sqs.of", "", "an expression for the contenders that are compared with the loops; empty: all of them")
 )
 
 // cpuLatency is how long the server of the CPU measurements takes to answer, so that goroutines wait for answers as
 // they do for a remote service.
-const cpuLatency = 5 * time.Millisecond
+var cpuLatency = flag.Duration("sqs.latency", 5*time.Millisecond, "how long the server takes in a measurement of CPU")
 
 // cpuFigure is the cost of one message in the process that sends or consumes it.
 type cpuFigure struct {
 	contender string
 	cpu       time.Duration
+	share     float64 // of the CPU of the contender that it is compared with, in the same round
 	allocs    float64
 	bytes     float64
 }
 
-// measureCPU measures the contenders in turn, and returns the median of each.
+// measureCPU measures the contenders in turn, and returns the median of each. Each figure's share is the median of the
+// rounds' shares.
 func measureCPU(t *testing.T, contenders []cpuContender, rounds, messages int) []cpuFigure {
 	addr, stop := serveElsewhere(t)
 	defer stop()
@@ -52,9 +56,15 @@ func measureCPU(t *testing.T, contenders []cpuContender, rounds, messages int) [
 		}
 	}
 	out := make([]cpuFigure, len(contenders))
-	for i := range runs {
-		slices.SortFunc(runs[i], func(a, b cpuFigure) int { return int(a.cpu - b.cpu) })
-		out[i] = runs[i][len(runs[i])/2]
+	for i, c := range contenders {
+		shares := make([]float64, rounds)
+		for k := range shares {
+			shares[k] = float64(runs[i][k].cpu) / float64(runs[c.beside][k].cpu)
+		}
+		slices.Sort(shares)
+		of := slices.SortedFunc(slices.Values(runs[i]), func(a, b cpuFigure) int { return int(a.cpu - b.cpu) })
+		out[i] = of[rounds/2]
+		out[i].share = shares[rounds/2]
 	}
 	return out
 }
@@ -144,7 +154,7 @@ const serverEnv = "GODWIT_BENCH_SQS_SERVER"
 // serveElsewhere starts this test binary as a server in another process. stop ends it.
 func serveElsewhere(t *testing.T) (addr string, stop func()) {
 	t.Helper()
-	cmd := exec.Command(os.Args[0], "-test.run", "^TestServe$")
+	cmd := exec.Command(os.Args[0], "-test.run", "^TestServe$", "-sqs.latency", cpuLatency.String())
 	cmd.Env = append(os.Environ(), serverEnv+"=1")
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -180,7 +190,7 @@ func TestServe(t *testing.T) {
 		t.Fatal(err)
 	}
 	server.Control("sqs.*", func(_ context.Context, r *localaws.Request) localaws.Outcome {
-		return localaws.Outcome{DelayAfter: cpuLatency}
+		return localaws.Outcome{DelayAfter: *cpuLatency}
 	})
 	socket, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -196,6 +206,9 @@ func TestServe(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// loopsCPU is the number of the loops with which the other senders are compared; they are the first of sendingCPU.
+const loopsCPU = 2
 
 // sendingCPU and consumingCPU are the contenders of the CPU measurements.
 var (
@@ -221,7 +234,15 @@ func TestCPU(t *testing.T) {
 	if !*cpuRun {
 		t.Skip("-sqs.cpu is not set")
 	}
-	for _, f := range measureCPU(t, sendingCPU, *cpuRounds, *cpuMessages) {
-		t.Logf("%-26s %6.1f µs  %6.1f allocs  %7.0f B", f.contender, float64(f.cpu)/1e3, f.allocs, f.bytes)
+	of := regexp.MustCompile(*cpuOf)
+	contenders := slices.Clone(sendingCPU[:loopsCPU])
+	for _, c := range sendingCPU[loopsCPU:] {
+		if of.MatchString(c.name) {
+			contenders = append(contenders, c)
+		}
+	}
+	for _, f := range measureCPU(t, contenders, *cpuRounds, *cpuMessages) {
+		t.Logf("%-26s %6.1f µs %6.2f  %6.1f allocs  %7.0f B", f.contender, float64(f.cpu)/1e3, f.share, f.allocs,
+			f.bytes)
 	}
 }

@@ -55,6 +55,7 @@ var (
 	}}
 	byGodwit  = publishing{"Godwit", 1, godwitPublishing(godwit.ProducerOptions{})}
 	byBatches = publishing{"Godwit, SendBatch", 10, godwitPublishing(godwit.ProducerOptions{})}
+	byLinger  = publishing{"Godwit, Linger", 1, godwitPublishing(godwit.ProducerOptions{Linger: 100 * ms})}
 	bySharing = publishing{
 		"Godwit, KeysShareRequests", 1,
 		godwitPublishing(godwit.ProducerOptions{KeysShareRequests: true}),

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -240,6 +241,32 @@ func (r *report) Latency() string {
 
 func inMS(d time.Duration) string { return fmt.Sprintf("%.1f ms", float64(d)/float64(ms)) }
 
+// Saving measures what the options that save requests cost.
+func (r *report) Saving() string {
+	var rows [][]string
+	for _, rate := range rates[1:] {
+		for _, way := range []struct {
+			name    string
+			send    publishing
+			receive consuming
+		}{
+			{"neither", byGodwit, fromGodwit},
+			{"`SaveRequests`", byGodwit, fromSaving},
+			{"`Linger` of 100 ms", byLinger, fromGodwit},
+			{"both", byLinger, fromSaving},
+		} {
+			f := latencyScene{trip: middle, rate: rate}.run(r.t, way.send, way.receive)
+			rows = append(rows, []string{
+				short(rate), way.name, inMS(f.p50), inMS(f.p99), fmt.Sprintf("%.2f", f.requests),
+				fmt.Sprintf("$%.2f", f.requests*pricePerMillion),
+			})
+		}
+	}
+	return table([]string{
+		"messages a second", "option", "p50", "p99", "requests a message", "a million messages",
+	}, rows)
+}
+
 // Idle measures consumers without messages.
 func (r *report) Idle() string {
 	var rows [][]string
@@ -292,6 +319,36 @@ func (r *report) FIFO() string {
 		table([]string{"keys", "64 workers, handlers of 10 ms", "handled", "requests a message"}, handled)
 }
 
+// Backlog measures ordered backlogs with many messages of each key.
+func (r *report) Backlog() string {
+	var rows [][]string
+	for _, s := range []consumeScene{{middle, 10 * ms, 64, 1000, 30}, {middle, 10 * ms, 64, 100, 300}} {
+		for _, c := range []consuming{fromHand, fromGodwit} {
+			f := s.run(r.t, c)
+			rows = append(rows, []string{
+				fmt.Sprintf("%d × %d", s.keys, s.each), c.name, consumed(f, s.handler),
+			})
+		}
+	}
+	head := []string{"keys × messages", "64 workers, handlers of 10 ms", "handled, busy (requests a message)"}
+	return table(head, rows)
+}
+
+// Large measures large bodies in real time.
+func (r *report) Large() string {
+	var rows [][]string
+	for _, l := range larges {
+		runs := make([]largeFigure, *cpuRounds)
+		for i := range runs {
+			runs[i] = measureLarge(r.t, l, 40)
+		}
+		slices.SortFunc(runs, func(a, b largeFigure) int { return int(a.sent + a.handled - b.sent - b.handled) })
+		f := runs[len(runs)/2]
+		rows = append(rows, []string{l.name, inMS(f.sent), inMS(f.handled), fmt.Sprintf("%d MiB", f.heap>>20)})
+	}
+	return table([]string{"5 MiB", "CPU of a send", "CPU of a receive", "heap of the consumer"}, rows)
+}
+
 // CPU measures in real time.
 func (r *report) CPU() string {
 	var b strings.Builder
@@ -305,7 +362,7 @@ func (r *report) CPU() string {
 			base := figures[part.contenders[i].beside]
 			rows = append(rows, []string{
 				f.contender, fmt.Sprintf("%.1f µs", float64(f.cpu)/1e3),
-				ratio(float64(f.cpu), float64(base.cpu)),
+				fmt.Sprintf("%.2f", f.share),
 				fmt.Sprintf("%.0f", f.allocs), ratio(f.allocs, base.allocs), fmt.Sprintf("%.1f KB", f.bytes/1000),
 			})
 		}

@@ -74,6 +74,9 @@ var thresholds = []threshold{
 	{"10 messages a second, p50 in round trips", 0, 1.01, latency(10, false)},
 	{"100 messages a second, p50 in round trips", 0, 1.7, latency(100, false)},
 	{"100 messages a second, p99 in round trips", 0, 2.6, latency(100, true)},
+	{"100 messages a second, Linger and SaveRequests, requests a message", 0, 0.37, func(t *testing.T) float64 {
+		return latencyScene{trip: middle, rate: 100}.run(t, byLinger, fromSaving).requests
+	}},
 	{"requests a minute of an idle consumer", 0, 3.01, func(t *testing.T) float64 { return idle(t, fromGodwit) }},
 
 	// Allocations compared with those of the hand-written loop, which has no envelope, no repetitions, and no results
