@@ -247,7 +247,7 @@ func (l *Ledger) Answered(tooLarge bool, parts ...Part) {
 }
 
 // usualMost bounds usual, so that commits which take ever longer do not allow ever more finished messages.
-const usualMost = Window / 4
+const usualMost = Window / 2
 
 // Stalled returns how often partitions had to wait although places were free, and a text for each that waits now.
 func (l *Ledger) Stalled(now time.Time) (times int64, complaints []string) {
