@@ -476,7 +476,11 @@ func relatedText(l *ops.Listed) string {
 	text := l.Channel.String() + ": " + l.Channel.Role().String()
 	switch {
 	case l.Err == nil && l.Channel.Queue != "":
-		text += fmt.Sprintf(", %d waiting, %d in flight%s", l.Depth.Waiting, l.Depth.InFlight, oldestOf(l.Depth))
+		text += fmt.Sprintf(", %d waiting, %d in flight", l.Depth.Waiting, l.Depth.InFlight)
+		if l.Depth.Delayed > 0 {
+			text += fmt.Sprintf(", %d delayed", l.Depth.Delayed)
+		}
+		text += oldestOf(l.Depth)
 		if l.Channel.DeadLetter && l.Depth.Waiting > 0 {
 			text += fmt.Sprintf(" (godwit peek %s --groups)", l.Channel)
 		}

@@ -44,6 +44,8 @@ func TestWrongInput(t *testing.T) {
 		{"alerts --state s3://nosuch", "--state is \"s3://nosuch\": name a file, s3://bucket/key"},
 		{"sweep --owner a --yes --journal ftp://x", "--journal is \"ftp://x\""},
 		{"peek orders --kind nosuch", "the kinds are exhausted, permanent"},
+		{"send orders x --at tomorrow", "--at is \"tomorrow\": write a time such as"},
+		{"send orders x --delay 1h --at 2027-01-01T00:00:00Z", "--delay and --at are given"},
 		{"health --url nonsense", "http://127.0.0.1:8080/livez"},
 	} {
 		var out, errOut bytes.Buffer

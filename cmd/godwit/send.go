@@ -31,6 +31,7 @@ type sendOptions struct {
 	rate      float64 // messages a second; 0: no limit
 	create    bool
 	ordered   bool
+	at        string // a time; "": at once
 	message   godwit.Message
 }
 
@@ -78,7 +79,7 @@ func newSend() *cobra.Command {
 	f.StringVar(&m.Type, "type", "", "the `type` of the message")
 	f.IntVar(&m.Version, "version", 0, "the version of its type")
 	f.DurationVar(&m.Delay, "delay", 0, "how long nobody can receive the message")
-	f.TimeVar(&m.At, "at", time.Time{}, []string{time.RFC3339}, "the `time` from which the message can be received")
+	f.StringVar(&o.at, "at", "", "the `time` from which the message can be received, such as 2027-03-01T09:00:00Z")
 	f.DurationVar(&m.Expires, "expires", 0, "how long the message is worth handling")
 	f.IntVarP(&o.count, "count", "n", 1, "send so `many` messages")
 	f.BoolVar(&o.templates, "template", false, "body, keys and headers are templates")
@@ -97,6 +98,12 @@ func newSend() *cobra.Command {
 
 // check checks the flags.
 func (o *sendOptions) check(body []string) error {
+	if o.at != "" {
+		var err error
+		if o.message.At, err = time.Parse(time.RFC3339, o.at); err != nil {
+			return fmt.Errorf("--at is %q: write a time such as 2027-03-01T09:00:00Z (RFC 3339)", o.at)
+		}
+	}
 	given := len(body)
 	for _, one := range []string{o.file, o.lines} {
 		if one != "" {
