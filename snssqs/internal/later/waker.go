@@ -18,9 +18,10 @@ import (
 
 const (
 	// looksEvery is the time between two looks for the queue of a channel that has none. The first message there has a
-	// delay of more than 15 minutes; on ordered channels and exchanges it may be due at once.
-	looksEvery      = 10 * time.Minute
-	looksEveryShort = 5 * time.Minute
+	// delay of more than 15 minutes. On ordered channels and exchanges it may be due sooner: there, looks begin
+	// looksFirst apart, and the time between them grows with the time since the first.
+	looksEvery = 10 * time.Minute
+	looksFirst = 10 * time.Second
 	// longestHide is how long SQS hides a message at most, counted from its receive, with a margin.
 	longestHide = 12*time.Hour - time.Minute
 	// holdsFrom: a message that is due sooner is held. SQS hides for whole seconds, so a longer one is hidden until the
@@ -77,10 +78,8 @@ func (w *Waker) Run(ctx context.Context) {
 
 // find waits until the queue exists; nil: ctx has ended.
 func (w *Waker) find(ctx context.Context) *estate.Queue {
-	every := looksEvery
-	if w.Of.Ordered || w.Of.Queue == "" {
-		every = looksEveryShort
-	}
+	soon := w.Of.Ordered || w.Of.Queue == ""
+	began := time.Now()
 	denied := false // that is said once: most consumers have no delayed messages
 	for first := true; !client.Over(ctx); first = false {
 		made := w.Queues.Made(w.Of)
@@ -90,9 +89,13 @@ func (w *Waker) find(ctx context.Context) *estate.Queue {
 				return q
 			}
 			if !denied && !gone(err) && !driver.ClassOf(err).Passing() {
-				denied, every = true, looksEvery
+				denied = true
 				w.say("looking for delayed messages failed; this consumer does not wake them", err)
 			}
+		}
+		every := looksEvery
+		if soon {
+			every = min(max(time.Since(began), looksFirst), looksEvery)
 		}
 		select {
 		case <-time.After(every):
