@@ -221,7 +221,9 @@ func exchangeLater(k *kit) {
 	k.ensure(producer)
 	e.put(driver.Message{Body: []byte("later"), Delay: 4 * time.Second}, driver.Message{Body: []byte("at once")})
 	for _, each := range []*end{e, other} {
-		each.sameSet(each.get(1), "at once")
+		ds := each.get(1)
+		each.sameSet(ds, "at once")
+		each.settle(driver.Done, ds...)
 	}
 	e.nothing(2 * time.Second)
 	for _, each := range []*end{e, other} {

@@ -200,6 +200,7 @@ func sendAt(k *kit) {
 	if !over[0].Due.IsZero() {
 		k.Errorf("a message whose time was over when it was sent is due at %v", over[0].Due)
 	}
+	e.settle(driver.Done, over...)
 	e.nothing(2 * time.Second)
 	if err := e.send.Send(k.ctx, []driver.Prepared{waits}); err != nil {
 		k.Fatal(err)
