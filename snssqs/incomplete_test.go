@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -18,13 +19,23 @@ import (
 // rewriting changes the answers to some actions, as other servers do.
 type rewriting struct {
 	next http.RoundTripper
+	mu   sync.Mutex // the receiver asks also while nothing is received
 	edit map[string]func(answer map[string]any)
+}
+
+// change sets how the answers to an action are changed; nil: not any more.
+func (rw *rewriting) change(action string, edit func(answer map[string]any)) {
+	rw.mu.Lock()
+	defer rw.mu.Unlock()
+	rw.edit[action] = edit
 }
 
 func (rw *rewriting) RoundTrip(r *http.Request) (*http.Response, error) {
 	out, err := rw.next.RoundTrip(r)
 	target := r.Header.Get("X-Amz-Target")
+	rw.mu.Lock()
 	edit := rw.edit[target[strings.LastIndexByte(target, '.')+1:]]
+	rw.mu.Unlock()
 	if err != nil || edit == nil || out.StatusCode != http.StatusOK {
 		return out, err
 	}
@@ -77,7 +88,7 @@ func TestAMessageWithoutAReceiptHandleFailsAlone(t *testing.T) {
 		_, err = r.(driver.Extender).Extend(w.Context(), hs, time.Minute)
 		w.alone("extend", err, 1)
 		w.alone("delete", r.Settle(w.Context(), done), 1)
-		rw.edit = nil
+		rw.change("ReceiveMessage", nil)
 		time.Sleep(time.Minute)
 		if ds, err := r.Receive(w.Context(), driver.Ask{Max: 10}, nil); err != nil || len(ds) > 0 ||
 			w.attributes("orders")["ApproximateNumberOfMessages"] != "0" {
@@ -159,7 +170,7 @@ func TestAnAlteredBodyFailsAlone(t *testing.T) {
 			!strings.Contains(err.Error(), "MD5") {
 			t.Errorf("received %d, %v; want the one that is whole, and an error for the other", len(ds), err)
 		}
-		rw.edit = nil
+		rw.change("ReceiveMessage", nil)
 		time.Sleep(time.Minute)
 		w.receive(r, 2)
 	})
@@ -175,13 +186,13 @@ func TestAnAlteredBodyIsNotOvertaken(t *testing.T) {
 		r := w.receiver(ch, driver.Filter{})
 		w.send(w.sender(ch), driver.Message{Body: []byte("1"), OrderKey: "ada"},
 			driver.Message{Body: []byte("2"), OrderKey: "ada"})
-		rw.edit["ReceiveMessage"] = func(answer map[string]any) {
+		rw.change("ReceiveMessage", func(answer map[string]any) {
 			answer["Messages"].([]any)[0].(map[string]any)["Body"] = "altered"
-		}
+		})
 		if ds, err := r.Receive(w.Context(), driver.Ask{Max: 10}, nil); len(ds) > 0 || err == nil {
 			t.Errorf("received %d, %v", len(ds), err)
 		}
-		rw.edit = nil
+		rw.change("ReceiveMessage", nil)
 		time.Sleep(time.Minute)
 		if ds := w.receive(r, 2); string(ds[0].Body) != "1" || string(ds[1].Body) != "2" {
 			t.Errorf("received %q, %q", ds[0].Body, ds[1].Body)

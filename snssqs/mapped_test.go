@@ -431,12 +431,15 @@ func TestResourcesOfOtherAccountsAndRegions(t *testing.T) {
 // signers counts the calls by key, region and service of their signatures.
 type signers struct {
 	next http.RoundTripper
+	mu   sync.Mutex
 	by   map[string]int
 }
 
 func (s *signers) RoundTrip(r *http.Request) (*http.Response, error) {
 	_, scope, _ := strings.Cut(r.Header.Get("Authorization"), "Credential=")
 	parts := strings.Split(scope, "/") // key, day, region, service
+	s.mu.Lock()
 	s.by[parts[0]+" "+parts[2]+" "+parts[3]]++
+	s.mu.Unlock()
 	return s.next.RoundTrip(r)
 }
