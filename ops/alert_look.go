@@ -39,7 +39,7 @@ const (
 	kindUnknown     = "unknown"     // the channel could not be looked at
 	kindUnknownAge  = "unknown-age" // only its age could not be
 	kindAsleep      = "asleep"      // nobody wakes messages that wait for their time
-	kindHidden      = "hidden"      // so many of them that the service will hide no more
+	kindHidden      = "hidden"      // the service will soon hide no more delayed messages
 	kindTag         = "tag"         // a threshold that is no number
 	kindCatalog     = "catalog"     // the channels could not be listed
 	kindOwner       = "owner"       // an owner who has nothing

@@ -26,10 +26,10 @@ type Former struct {
 	n     *Namespace
 	ch    driver.Channel
 	found map[string]cluster.Topic
-	group string               // which reads them now
-	from  string               // which read them before; the same, unless it had none of its own
-	at    kadm.OffsetResponses // where the group is, or begins
-	own   kadm.OffsetResponses // what it has committed itself
+	group string               // the group that reads them now
+	from  string               // the group that read them before; the same one, unless it was shared
+	at    kadm.OffsetResponses // the positions of group; those of from where it has none
+	own   kadm.OffsetResponses // the commits of group
 }
 
 // FindFormer returns the former topics with records that the group of a channel has not read. It makes no request for a
