@@ -207,12 +207,15 @@ func (g *group) widen(ctx context.Context, m *member, t cluster.Topic) {
 
 // fetch pauses and resumes the fetching of partitions.
 func (g *group) fetch(c intake.Change[*records.Epoch]) {
-	client := g.current().client
+	m := g.current()
 	for _, e := range c.Pause {
-		client.PauseFetchPartitions(map[string][]int32{e.Topic: {e.N}})
+		m.client.PauseFetchPartitions(map[string][]int32{e.Topic: {e.N}})
+		if !slices.Contains(g.ledger.Epochs.Of(m.Member), e) { // its partition may have returned before the pause
+			m.client.ResumeFetchPartitions(map[string][]int32{e.Topic: {e.N}})
+		}
 	}
 	for _, e := range c.Resume {
-		client.ResumeFetchPartitions(map[string][]int32{e.Topic: {e.N}})
+		m.client.ResumeFetchPartitions(map[string][]int32{e.Topic: {e.N}})
 	}
 }
 

@@ -105,9 +105,11 @@ const (
 	fetchMost  = 50 << 20
 )
 
-// assigned begins epochs. The client delivers their records only after fetched has returned.
-func (m *member) assigned(_ context.Context, _ *kgo.Client, ps map[string][]int32) {
+// assigned begins epochs. The client delivers their records only after fetched has returned. It does not forget which
+// partitions were paused when they were taken away, and would never fetch them again.
+func (m *member) assigned(_ context.Context, client *kgo.Client, ps map[string][]int32) {
 	m.g.ledger.Epochs.Assign(m.Member, ps)
+	client.ResumeFetchPartitions(ps)
 }
 
 // fetched starts the epochs at the group's committed offsets, looks up which records have a dead letter although no

@@ -72,6 +72,36 @@ func TestPausedPartitionWithManyRecords(t *testing.T) {
 	})
 }
 
+// A partition with many records is not fetched while it is paused. If the member loses it then, because the broker was
+// away, and gets it back, its records arrive after the pause.
+func TestPausedPartitionIsLostAndReturns(t *testing.T) {
+	inWorld(t, func(w *world) {
+		lost := make(chan []*driver.Source, 1)
+		l := w.begin(kafka.Options{Partitions: 1, SessionTimeout: 6 * time.Second},
+			driver.Events{Lost: func(s []*driver.Source, _ error) { lost <- s }})
+		if err := l.b.PausePartitions("orders", 0); err != nil {
+			t.Fatal(err)
+		}
+		w.send(0, numbers(20_000)...)
+		l.nothing(10 * time.Second)
+		l.wire.cut()
+		<-lost
+		l.wire.mend()
+		l.nothing(10 * time.Second)
+		if err := l.b.ResumePartitions("orders", 0); err != nil {
+			t.Fatal(err)
+		}
+		for got := 0; got < 20_000; {
+			ds := l.within(1_000, time.Minute)
+			if len(ds) == 0 {
+				t.Fatalf("%d records came after the pause", got)
+			}
+			got += len(ds)
+			l.settle(driver.Done, ds...)
+		}
+	})
+}
+
 func TestPausesThatAreRefused(t *testing.T) {
 	b, err := kafka.Open(t.Context(), &kafka.Options{
 		Ordering: kafka.OrderNone,
