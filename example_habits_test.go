@@ -46,6 +46,18 @@ func Example_migratingFromKafka() {
 	check(err)
 }
 
+// A consumer that replaces one of several programs of another client in their group (docs/migrating.md).
+func Example_besideOtherClients() {
+	ctx := context.Background()
+	backend, err := kafka.Open(ctx, &kafka.Options{
+		Names:    map[string]kafka.Resource{"orders": {Topic: "Shop.Orders_v1", Group: "billing"}},
+		Channels: map[string]kafka.ChannelOptions{"orders": {Assignor: kafka.AssignorRange}},
+	})
+	check(err)
+	_, err = godwit.NewConsumer(ctx, backend, "orders", nil)
+	check(err)
+}
+
 // A handler of Watermill that retries, and publishes what it makes.
 func Example_watermill() {
 	ctx := context.Background()

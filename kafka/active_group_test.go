@@ -35,6 +35,11 @@ func (w *world) join(opts ...kgo.Opt) *kgo.Client {
 	return c
 }
 
+// offers are options with an assignor of other programs.
+func offers(a kafka.Assignor) kafka.Options {
+	return kafka.Options{Channels: map[string]kafka.ChannelOptions{"orders": {Assignor: a}}}
+}
+
 // A consumer whose group has members of another protocol or assignor is not created. The error has what both use, and
 // who the others are. When they have left, it is.
 func TestGroupsOfOtherProtocols(t *testing.T) {
@@ -48,6 +53,10 @@ func TestGroupsOfOtherProtocols(t *testing.T) {
 	}{
 		"another assignor": {
 			theirs: ranges, says: []string{"a classic group with the assignor range", "cooperative-sticky"},
+		},
+		"another assignor, which is offered": {theirs: ranges, o: offers(kafka.AssignorRange)},
+		"another assignor than that which is offered": {
+			theirs: ranges, o: offers(kafka.AssignorRoundRobin), says: []string{"with the assignor range", "Assignor"},
 		},
 		"classic and the consumer protocol": {
 			theirs: modern,

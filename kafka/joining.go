@@ -44,8 +44,9 @@ func (j *joining) fits(ctx context.Context, ch driver.Channel) error {
 	}); err != nil {
 		return err
 	}
-	own := j.o.channel(ch).GroupProtocol
-	assignor := kgo.CooperativeStickyBalancer().ProtocolName()
+	set := j.o.channel(ch)
+	own, assignor := set.GroupProtocol, kgo.CooperativeStickyBalancer().ProtocolName()
+	theirs, offered := assignors[set.Assignor]
 	is := ""
 	switch {
 	case now.protocol == 0:
@@ -53,6 +54,7 @@ func (j *joining) fits(ctx context.Context, ch driver.Channel) error {
 		is = now.protocol.String()
 	case own == GroupClassic && now.kind != "" && now.kind != "consumer":
 		is = fmt.Sprintf("%s for %s", now.protocol, now.kind)
+	case offered && now.assignor == theirs().ProtocolName():
 	case own == GroupClassic && now.assignor != "" && now.assignor != assignor:
 		is = fmt.Sprintf("%s with the assignor %s", now.protocol, now.assignor)
 	}
@@ -62,7 +64,7 @@ func (j *joining) fits(ctx context.Context, ch driver.Channel) error {
 			wants += " with the assignor " + assignor
 		}
 		return failure.Permanent("channel %s: group %s is active as %s (%s), and this consumer would join as %s: stop the "+
-			"other members first, or use their protocol (GroupProtocol of the channel in kafka.Options)", ch, group, is,
+			"other members first, or use their protocol (GroupProtocol and Assignor of the channel in kafka.Options)", ch, group, is,
 			strings.Join(now.members, ", "), wants)
 	}
 	return j.soon(ctx, func() error { return j.reads(ctx, ch, group) })

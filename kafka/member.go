@@ -54,7 +54,14 @@ func (m *member) options(topics []string) []kgo.Opt {
 		// The range balancer gives a partition of a tier to the member that has the channel's partition of that number.
 		opts = append(opts, kgo.ServerSideBalancer(), kgo.Balancers(kgo.RangeBalancer()))
 	default:
-		opts = append(opts, kgo.Balancers(assign.Following(s.b.channels.Names, s.group, m.g.ledger.Epochs.Kept)))
+		offers := []kgo.GroupBalancer{kgo.CooperativeStickyBalancer()} // the group uses the first that all members have
+		if theirs, ok := assignors[s.set.Assignor]; ok {
+			offers = append(offers, theirs())
+		}
+		for i, assignor := range offers {
+			offers[i] = assign.Following(assignor, s.b.channels.Names, s.group, m.g.ledger.Epochs.Kept)
+		}
+		opts = append(opts, kgo.Balancers(offers...))
 	}
 	if m.g.ledger.Rules.MarksEnds {
 		opts = append(opts, kgo.KeepControlRecords())

@@ -137,7 +137,7 @@ type Options struct {
 }
 
 // ChannelOptions are the settings of one channel. A zero field has the value of the same field in Options, but for
-// Start, which only single channels have. The comments name the default, which applies if both are zero.
+// Assignor and Start, which only single channels have. The comments name the default, which applies if both are zero.
 type ChannelOptions struct {
 	// Ordering is the unit that is handled in order; by default OrderByKey. Choose OrderByPartition when handlers
 	// depend on the order of all records of a partition, and OrderNone when no order is needed.
@@ -162,6 +162,11 @@ type ChannelOptions struct {
 	// GroupConsumer when the brokers support it and rebalances of large groups take too long, and GroupShare when a
 	// channel of OrderNone needs more consumers than partitions.
 	GroupProtocol GroupProtocol
+	// Assignor is that of programs without Godwit which are members of the channel's group; by default none, and a
+	// consumer is refused while such members are there. Set it when you cannot stop them before Godwit starts. The
+	// group uses it until the last of them has left, and then cooperative-sticky; meanwhile each rebalance takes all
+	// partitions away from all members. Only for GroupClassic.
+	Assignor Assignor
 	// Start is where the channel's group begins if it has no commit; by default at the start of the log. Set it when
 	// the topic has records from before that need no handling, or when the group must exist.
 	Start Start
@@ -246,6 +251,19 @@ func (p GroupProtocol) String() string {
 	return fmt.Sprintf("GroupProtocol(%d)", uint8(p))
 }
 
+// Assignor is how the members of a classic group assign partitions if not all of them use Godwit. The zero value means
+// cooperative-sticky alone.
+type Assignor uint8
+
+const (
+	AssignorRange      Assignor = iota + 1 // the default of Kafka's own consumers and of librdkafka, and sarama's
+	AssignorRoundRobin                     // librdkafka's, Kafka's and sarama's assignor of that name
+)
+
+var assignors = map[Assignor]func() kgo.GroupBalancer{
+	AssignorRange: kgo.RangeBalancer, AssignorRoundRobin: kgo.RoundRobinBalancer,
+}
+
 // BodyCompression is how bodies are compressed in a store. The zero value means the backend's setting, or the default.
 type BodyCompression uint8
 
@@ -295,6 +313,10 @@ func (o *Options) check() error {
 		if err := ch.check(fmt.Sprintf("Options.Channels[%q]", name), o.Store != nil); err != nil {
 			return err
 		}
+		if ch = ch.or(own); ch.Assignor != 0 && ch.GroupProtocol > GroupClassic {
+			return fmt.Errorf("kafka: Options.Channels[%q].Assignor has no effect in %s: leave it out, or set GroupProtocol "+
+				"to GroupClassic", name, ch.GroupProtocol)
+		}
 	}
 	return nil
 }
@@ -326,6 +348,8 @@ func (c *ChannelOptions) check(where string, store bool) error {
 	case c.GroupProtocol > GroupShare:
 		return fmt.Errorf("kafka: %s.GroupProtocol is %d: use GroupClassic, GroupConsumer or GroupShare", where,
 			c.GroupProtocol)
+	case c.Assignor > AssignorRoundRobin:
+		return fmt.Errorf("kafka: %s.Assignor is %d: use AssignorRange or AssignorRoundRobin", where, c.Assignor)
 	case c.BodyCompression > BodyCompressionZstd:
 		return fmt.Errorf("kafka: %s.BodyCompression is %d: use BodyCompressionNone or BodyCompressionZstd", where,
 			c.BodyCompression)
@@ -387,6 +411,7 @@ func (c ChannelOptions) or(others ChannelOptions) ChannelOptions {
 	c.MaxBlock = cmp.Or(c.MaxBlock, others.MaxBlock)
 	c.NullKeys = cmp.Or(c.NullKeys, others.NullKeys)
 	c.GroupProtocol = cmp.Or(c.GroupProtocol, others.GroupProtocol)
+	c.Assignor = cmp.Or(c.Assignor, others.Assignor)
 	c.Start = cmp.Or(c.Start, others.Start)
 	c.Partitions = cmp.Or(c.Partitions, others.Partitions)
 	c.Retention = cmp.Or(c.Retention, others.Retention)

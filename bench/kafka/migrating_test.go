@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -107,6 +108,73 @@ func TestSaramaThereAndBack(t *testing.T) {
 	}
 }
 
+// A consumer of Godwit joins beside a running program with sarama, and takes over its partitions when it leaves.
+func TestBesideSarama(t *testing.T) {
+	for _, b := range brokers(t) {
+		t.Run(b.name, func(t *testing.T) {
+			const records, theirs = 3000, 1000
+			topic, group := fill(t, b.addr, 4, records), "billing beside sarama"
+			begun, left := make(chan struct{}), make(chan struct{})
+			they := &few{left: theirs, begin: sync.OnceFunc(func() { close(begun) }), pause: 2 * time.Millisecond}
+			go func() {
+				defer close(left)
+				they.read(t, b.addr, topic, group)
+			}()
+			<-begun
+			open := func(a kafka.Assignor) *kafka.Backend {
+				backend, err := kafka.Open(t.Context(), &kafka.Options{
+					Brokers:  []string{b.addr},
+					Names:    map[string]kafka.Resource{"orders": {Topic: topic, Group: group}},
+					Channels: map[string]kafka.ChannelOptions{"orders": {Assignor: a}},
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { _ = backend.Close(context.Background()) })
+				return backend
+			}
+			if _, err := godwit.NewConsumer(t.Context(), open(0), "orders", nil); err == nil ||
+				!strings.Contains(err.Error(), "with the assignor range") {
+				t.Errorf("without the assignor of the others: %v", err)
+			}
+			c, err := godwit.NewConsumer(t.Context(), open(kafka.AssignorRange), "orders", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+			defer stop()
+			var mu sync.Mutex
+			seen := map[string]bool{}
+			see := func(places ...string) {
+				mu.Lock()
+				defer mu.Unlock()
+				for _, at := range places {
+					seen[at] = true
+				}
+				if len(seen) == records {
+					stop()
+				}
+			}
+			go func() {
+				<-left
+				see(they.places...)
+			}()
+			if _, err := c.Run(ctx, func(_ context.Context, d *godwit.Delivery) error {
+				var at driver.Provenance
+				d.As(&at)
+				see(fmt.Sprintf("%s %d", at.Partition, at.Offset))
+				return nil
+			}); err != nil {
+				t.Error(err)
+			}
+			<-left
+			if len(seen) != records {
+				t.Errorf("%d of %d records were handled", len(seen), records)
+			}
+		})
+	}
+}
+
 // taken is a record that Godwit has handled.
 type taken struct{ key, body, partition string }
 
@@ -139,23 +207,10 @@ func readByGodwit(t *testing.T, b godwit.Backend, n int) (all []taken) {
 }
 
 // readBySarama handles and commits n records, and stops.
-func readBySarama(t *testing.T, addr, topic, group string, n int) (all []string) {
+func readBySarama(t *testing.T, addr, topic, group string, n int) []string {
 	t.Helper()
-	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
-	defer stop()
-	g, err := sarama.NewConsumerGroup([]string{addr}, group, saramaConfig())
-	if err != nil {
-		t.Fatal(err)
-	}
-	h := &few{left: n, done: stop}
-	for ctx.Err() == nil {
-		if err := g.Consume(ctx, []string{topic}, h); err != nil && ctx.Err() == nil {
-			t.Fatal(err)
-		}
-	}
-	if err := g.Close(); err != nil {
-		t.Error(err)
-	}
+	h := &few{left: n}
+	h.read(t, addr, topic, group)
 	if len(h.all) != n {
 		t.Fatalf("sarama read %v, want %d records", h.all, n)
 	}
@@ -164,30 +219,63 @@ func readBySarama(t *testing.T, addr, topic, group string, n int) (all []string)
 
 // few handles some records, and marks no others.
 type few struct {
-	mu   sync.Mutex
-	left int
-	all  []string
-	done func()
+	begin func()        // called when partitions are assigned; may be nil
+	pause time.Duration // after each record
+
+	mu     sync.Mutex
+	left   int
+	all    []string // the values of the records
+	places []string // their partitions and offsets
+	done   func()
 }
 
-func (*few) Setup(sarama.ConsumerGroupSession) error   { return nil }
+// read reads until all of the few records are handled.
+func (f *few) read(t *testing.T, addr, topic, group string) {
+	t.Helper()
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	f.done = stop
+	g, err := sarama.NewConsumerGroup([]string{addr}, group, saramaConfig())
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	for ctx.Err() == nil {
+		if err := g.Consume(ctx, []string{topic}, f); err != nil && ctx.Err() == nil {
+			t.Error(err)
+			break
+		}
+	}
+	if err := g.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func (f *few) Setup(sarama.ConsumerGroupSession) error {
+	if f.begin != nil {
+		f.begin()
+	}
+	return nil
+}
+
 func (*few) Cleanup(sarama.ConsumerGroupSession) error { return nil }
 
 func (f *few) ConsumeClaim(s sarama.ConsumerGroupSession, claim sarama.ConsumerGroupClaim) error {
 	for {
 		select {
 		case m, ok := <-claim.Messages():
-			if !ok || !f.take(string(m.Value)) {
+			if !ok || !f.take(m) {
 				return nil
 			}
 			s.MarkMessage(m, "by sarama")
+			time.Sleep(f.pause)
 		case <-s.Context().Done():
 			return nil
 		}
 	}
 }
 
-func (f *few) take(body string) bool {
+func (f *few) take(m *sarama.ConsumerMessage) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.left == 0 {
@@ -196,6 +284,7 @@ func (f *few) take(body string) bool {
 	if f.left--; f.left == 0 {
 		defer f.done()
 	}
-	f.all = append(f.all, body)
+	f.all = append(f.all, string(m.Value))
+	f.places = append(f.places, fmt.Sprintf("%d %d", m.Partition, m.Offset))
 	return true
 }

@@ -24,9 +24,18 @@ import (
 type reader func(w *world, topic, group string, n int) []string
 
 // franz reads with franz-go.
-func franz(w *world, topic, group string, n int) (got []string) {
+func franz(w *world, topic, group string, n int) []string {
+	return franzBy(kgo.CooperativeStickyBalancer())(w, topic, group, n)
+}
+
+// franzBy is franz with an assignor.
+func franzBy(assignor kgo.GroupBalancer) reader {
+	return func(w *world, topic, group string, n int) []string { return readFranz(w, topic, group, n, assignor) }
+}
+
+func readFranz(w *world, topic, group string, n int, assignor kgo.GroupBalancer) (got []string) {
 	c := w.newClient(kgo.ConsumerGroup(group), kgo.ConsumeTopics(topic), kgo.DisableAutoCommit(),
-		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
+		kgo.Balancers(assignor), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
 	defer c.Close()
 	for len(got) < n {
 		fetches := c.PollRecords(w.t.Context(), n-len(got))
@@ -44,6 +53,13 @@ func franz(w *world, topic, group string, n int) (got []string) {
 // java reads with Kafka's own consumer.
 func java(w *world, topic, group string, n int) []string {
 	return w.neighbor("consume", topic, group, strconv.Itoa(n))
+}
+
+// javaBy is java with one assignor; its default is range, or else cooperative-sticky.
+func javaBy(assignor string) reader {
+	return func(w *world, topic, group string, n int) []string {
+		return w.neighbor("consume", topic, group, strconv.Itoa(n), assignor)
+	}
 }
 
 // neighbor runs testdata/Neighbor.java on the real broker, and returns the lines that it prints.
@@ -65,11 +81,21 @@ func (w *world) neighbor(args ...string) []string {
 
 // librdkafka reads with kcat, whose library is also that of Confluent's clients.
 func librdkafka(w *world, topic, group string, n int) []string {
+	return librdkafkaBy("range,roundrobin")(w, topic, group, n) // its default
+}
+
+// librdkafkaBy is librdkafka with other assignors.
+func librdkafkaBy(assignors string) reader {
+	return func(w *world, topic, group string, n int) []string { return readKcat(w, topic, group, n, assignors) }
+}
+
+func readKcat(w *world, topic, group string, n int, assignors string) []string {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, os.Getenv(realKcat), "-q", "-b", os.Getenv(realBroker), "-G", group,
-		"-X", "auto.offset.reset=earliest", "-c", strconv.Itoa(n), topic)
+		"-X", "auto.offset.reset=earliest", "-X", "partition.assignment.strategy="+assignors, "-c",
+		strconv.Itoa(n), topic)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {
@@ -254,6 +280,91 @@ func TestGroupInUse(t *testing.T) {
 				})
 			})
 		})
+	}
+}
+
+// The mistake: a group whose programs cannot all be stopped at once cannot be migrated, because it has one assignor.
+// Here two consumers join beside another program, which reads on and leaves. Then the group uses Godwit's assignor, and
+// no record is lost.
+func TestBesideOtherAssignors(t *testing.T) {
+	for name, c := range map[string]struct {
+		read   reader
+		alone  string // the group's assignor without Godwit
+		beside string // and with it
+	}{
+		"franz-go, range":        {franzBy(kgo.RangeBalancer()), "range", "range"},
+		"franz-go, roundrobin":   {franzBy(kgo.RoundRobinBalancer()), "roundrobin", "roundrobin"},
+		"java":                   {java, "range", cooperative},
+		"java, range":            {javaBy("RangeAssignor"), "range", "range"},
+		"java, roundrobin":       {javaBy("RoundRobinAssignor"), "roundrobin", "roundrobin"},
+		"librdkafka":             {librdkafka, "range", "range"},
+		"librdkafka, roundrobin": {librdkafkaBy("roundrobin"), "roundrobin", "roundrobin"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			switch {
+			case testing.Short() && strings.HasSuffix(name, "roundrobin"):
+				t.Skip("the full run has it")
+			case strings.HasPrefix(name, "java"):
+				needsJava(t)
+			case strings.HasPrefix(name, "librdkafka"):
+				needs(t, realKcat)
+			}
+			in(t, func(t *testing.T, w *world) { besideOthers(t, w, c.read, c.alone, c.beside) })
+		})
+	}
+}
+
+// cooperative is the assignor of Godwit's groups.
+const cooperative = "cooperative-sticky"
+
+func besideOthers(t *testing.T, w *world, read reader, alone, beside string) {
+	offers := map[string]kafka.Assignor{"range": kafka.AssignorRange, "roundrobin": kafka.AssignorRoundRobin}[alone]
+	o := kafka.Options{Channels: map[string]kafka.ChannelOptions{channel: {Assignor: offers}}}
+	w.create(6)
+	w.ensure(o)
+	stop := w.traffic(o, 5*time.Millisecond) // the other program is there for 15 s
+	var theirs []string
+	left := make(chan struct{})
+	go func() {
+		defer close(left)
+		theirs = read(w, w.topic(), w.group(), 3000)
+	}()
+	is := func(assignor string, members int) func() bool {
+		return func() bool {
+			groups, err := w.admin.DescribeGroups(t.Context(), w.group())
+			g := groups[w.group()]
+			return err == nil && g.State == "Stable" && g.Protocol == assignor && len(g.Members) == members
+		}
+	}
+	w.eventually(time.Minute, "the other program in the group", is(alone, 1))
+	j := newJournal(1 << 20)
+	for range 2 {
+		w.start(o, godwit.ConsumerOptions{Concurrency: 20}, noting(j,
+			func(ctx context.Context, _ *godwit.Delivery) error { return nap(ctx, 5*time.Millisecond) }))
+	}
+	w.eventually(time.Minute, "Godwit's members beside it", is(beside, 3))
+	w.eventually(time.Minute, "records handled beside it", func() bool { n, _ := j.count(); return n > 300 })
+	<-left
+	w.eventually(time.Minute, "Godwit's assignor", is(cooperative, 2))
+	accepted, errs := stop()
+	for _, err := range errs {
+		t.Error(err)
+	}
+	w.eventually(time.Minute, "all records handled", func() bool {
+		for _, n := range accepted {
+			if !j.wasHandled(n) && !slices.Contains(theirs, strconv.Itoa(n)) {
+				return false
+			}
+		}
+		return true
+	})
+	n, times := j.count()
+	t.Logf("%d records: the other program read %d, Godwit handled %d of them %d times", len(accepted), len(theirs), n,
+		times)
+	for _, p := range w.started {
+		if _, err := p.stop(); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

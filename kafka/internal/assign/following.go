@@ -10,19 +10,20 @@ import (
 	"github.com/godwitmq/godwit/kafka/internal/layout"
 )
 
-// Following is the cooperative sticky assignment, with one addition: a partition of a tier goes to the member that has
-// the channel's own partition of the same number. So one member has all waiting records of a key.
+// Following is an assignor of franz-go with one addition: a partition of a tier goes to the member that has the
+// channel's own partition of the same number. So one member has all waiting records of a key. If that member does not
+// read the tier, because it is a program without Godwit, another one gets the tier's partition.
 //
 // The leader assigns the topics of the whole group, which may belong to several channels: channel y in namespace x, and
 // channel x.y without a namespace, have groups of the same name, and several channels may be mapped to one group. So
 // the names tell which topic is a tier of which.
 //
 // had returns the partitions of a member that has lost all of them, and would like to have them again, because it knows
-// what is finished in them.
-func Following(names layout.Names, group string, had func() map[string][]int32) kgo.GroupBalancer {
-	return &followingBalancer{
-		GroupBalancer: kgo.CooperativeStickyBalancer(), names: names, group: group, had: had,
-	}
+// what is finished in them. Only a sticky assignor respects that wish.
+func Following(
+	assignor kgo.GroupBalancer, names layout.Names, group string, had func() map[string][]int32,
+) kgo.GroupBalancer {
+	return &followingBalancer{GroupBalancer: assignor, names: names, group: group, had: had}
 }
 
 var errBalancer = errors.New("kafka: franz-go's sticky balancer has other types than this version of Godwit expects: " +
@@ -43,7 +44,7 @@ func (f *followingBalancer) JoinGroupMetadata(
 ) []byte {
 	own := f.GroupBalancer.JoinGroupMetadata(interests, current, generation)
 	had := f.had()
-	if len(current) > 0 || len(had) == 0 {
+	if len(current) > 0 || len(had) == 0 || !f.IsCooperative() {
 		return own
 	}
 	// Without a generation, the leader reads the data.
@@ -88,18 +89,44 @@ func (f *followingBalancer) Balance(b *kgo.ConsumerBalancer, topics map[string]i
 		}
 		return into
 	}
+	f.follow(b, plan, topics, home)
+	return plan
+}
+
+// follow adds the partitions of tiers to a plan.
+func (f *followingBalancer) follow(
+	b *kgo.ConsumerBalancer, plan *kgo.BalancePlan, topics map[string]int32, home map[string]string,
+) {
 	byMember := plan.AsMemberIDMap()
+	alone := map[string][]int32{} // the partitions whose owner of the original does not read the tier
 	b.EachMember(func(member *kmsg.JoinGroupResponseMember, meta *kmsg.ConsumerMemberMetadata) {
 		for topic, of := range home {
-			if !slices.Contains(meta.Topics, topic) {
-				continue
-			}
 			for _, n := range byMember[member.MemberID][of] {
-				if n < topics[topic] {
+				switch {
+				case n >= topics[topic]:
+				case slices.Contains(meta.Topics, topic):
 					plan.AddPartition(member, topic, n)
+				default:
+					alone[topic] = append(alone[topic], n)
 				}
 			}
 		}
 	})
-	return plan
+	if len(alone) == 0 {
+		return
+	}
+	for topic, ns := range alone {
+		var readers []*kmsg.JoinGroupResponseMember
+		b.EachMember(func(member *kmsg.JoinGroupResponseMember, meta *kmsg.ConsumerMemberMetadata) {
+			if slices.Contains(meta.Topics, topic) {
+				readers = append(readers, member)
+			}
+		})
+		for _, n := range ns {
+			plan.AddPartition(readers[int(n)%len(readers)], topic, n)
+		}
+	}
+	if f.IsCooperative() {
+		plan.AdjustCooperative(b)
+	}
 }

@@ -16,7 +16,12 @@ import (
 // member.
 func assigned(t *testing.T, members int, topics map[string]int32) map[string]string {
 	t.Helper()
-	return assignedBy(t, Following(layout.Names{}, "orders", nothing), members, topics)
+	return assignedBy(t, sticky(nothing), members, topics)
+}
+
+// sticky is the balancer of a group orders of Godwit's members.
+func sticky(had func() map[string][]int32) kgo.GroupBalancer {
+	return Following(kgo.CooperativeStickyBalancer(), layout.Names{}, "orders", had)
 }
 
 // assignedBy is assigned with another balancer.
@@ -85,7 +90,7 @@ func TestTiersOfMappedChannels(t *testing.T) {
 	names := layout.Names{Mapping: layout.NewMapping("", map[driver.Channel]layout.Place{
 		{Queue: "orders"}: {Topic: "Shop.Orders", Group: "billing"}, {Queue: "invoices"}: {Group: "billing"},
 	})}
-	got := assignedBy(t, Following(names, "billing", nothing), 3, map[string]int32{
+	got := assignedBy(t, Following(kgo.CooperativeStickyBalancer(), names, "billing", nothing), 3, map[string]int32{
 		"Shop.Orders": 5, "orders.orders.retry.5s": 5, "invoices": 4, "invoices.invoices.retry.5s": 4,
 	})
 	for tier, of := range map[string]string{
@@ -126,6 +131,41 @@ func TestTiersWithAnotherNumberOfPartitions(t *testing.T) {
 	}
 }
 
+// A partition of a tier goes to a member that reads the tier, also if a program without Godwit has the original
+// partition. With a cooperative assignor, a member that has it by now gives it up first.
+func TestTiersBesideOtherPrograms(t *testing.T) {
+	const tier = "orders.orders.retry.5s"
+	for _, assignor := range []kgo.GroupBalancer{
+		kgo.CooperativeStickyBalancer(), kgo.RangeBalancer(), kgo.RoundRobinBalancer(),
+	} {
+		b := Following(assignor, layout.Names{}, "orders", nothing)
+		join := func(id string, owns map[string][]int32, topics ...string) kmsg.JoinGroupResponseMember {
+			m := kmsg.NewJoinGroupResponseMember()
+			m.MemberID, m.ProtocolMetadata = id, b.JoinGroupMetadata(topics, owns, 1)
+			return m
+		}
+		topics := map[string]int32{"orders": 6, tier: 6}
+		got := balanced(t, b, []kmsg.JoinGroupResponseMember{
+			join("m0", nil, "orders", tier), join("m1", nil, "orders", tier), join("theirs", nil, "orders"),
+		}, topics)
+		for n := range 6 {
+			owner, follower := got[fmt.Sprintf("orders-%d", n)], got[fmt.Sprintf("%s-%d", tier, n)]
+			if follower != owner && owner != "theirs" || follower == "theirs" || follower == "" {
+				t.Errorf("%s: partition %d belongs to %s, and that of the tier to %s", assignor.ProtocolName(), n,
+					owner, follower)
+			}
+		}
+		got = balanced(t, b, []kmsg.JoinGroupResponseMember{
+			join("m0", map[string][]int32{"orders": {0}, tier: {0, 1}}, "orders", tier),
+			join("m1", map[string][]int32{"orders": {2}, tier: {2}}, "orders", tier),
+			join("theirs", map[string][]int32{"orders": {1}}, "orders"),
+		}, map[string]int32{"orders": 3, tier: 3})
+		if owner := got[tier+"-1"]; assignor.IsCooperative() && owner != "" {
+			t.Errorf("%s: partition 1 of the tier belongs to %s while m0 has it", assignor.ProtocolName(), owner)
+		}
+	}
+}
+
 // Members that have lost all partitions, because a broker has crashed for example, get those that they had, and without
 // waiting for somebody to give them up. A member that owns one of them by now keeps it.
 func TestLostPartitionsReturn(t *testing.T) {
@@ -137,9 +177,9 @@ func TestLostPartitionsReturn(t *testing.T) {
 		var b kgo.GroupBalancer
 		for id, lost := range had {
 			owns, generation := map[string][]int32(nil), int32(7)
-			b = Following(layout.Names{}, "orders", func() map[string][]int32 { return lost })
+			b = sticky(func() map[string][]int32 { return lost })
 			if id == "m2" {
-				owns, b = lost, Following(layout.Names{}, "orders", nothing)
+				owns, b = lost, sticky(nothing)
 			}
 			m := kmsg.NewJoinGroupResponseMember()
 			m.MemberID, m.ProtocolMetadata = id, b.JoinGroupMetadata([]string{"orders"}, owns, generation)
