@@ -61,6 +61,11 @@ func Peek(ctx context.Context, n *Namespace, ch driver.Channel, from driver.Peek
 			all = all[:len(all)-extra]
 		}
 	}
+	if ch.DeadLetter {
+		if err := (&originals{cluster: n.Cluster}).completeAll(ctx, all); err != nil {
+			return nil, err
+		}
+	}
 	return peekedAll(n, ch, all), nil
 }
 

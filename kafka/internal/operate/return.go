@@ -40,7 +40,10 @@ func Return(ctx context.Context, n *Namespace, dead driver.Channel, alone bool) 
 	}
 	shared, err := sharesTopic(ctx, n, home)
 	return driver.Home{
-		Forwarder: &wayBack{Sender: s, letters: letters.Name, targets: map[string]*target{}}, Address: s.Topic,
+		Forwarder: &wayBack{
+			Sender: s, letters: letters.Name, originals: &originals{cluster: n.Cluster},
+			targets: map[string]*target{},
+		}, Address: s.Topic,
 		Shared: shared,
 	}, err
 }
@@ -83,6 +86,7 @@ func ignoreDenied(err error) error {
 type wayBack struct {
 	*send.Sender        // to the channel's own topic; it sends to the others, too
 	letters      string // the topic of the dead letters
+	originals    *originals
 
 	mu      sync.Mutex
 	targets map[string]*target // other topics that were looked up
@@ -96,9 +100,9 @@ type target struct {
 
 // Forward prepares a dead letter for the topic that it is from.
 func (w *wayBack) Forward(ctx context.Context, f *driver.Forward) (driver.Prepared, error) {
-	letter, err := wire.Record(&f.Raw)
+	letter, f, err := w.originals.forwarded(ctx, f)
 	if err != nil {
-		return send.Prepared(nil, f, &driver.Error{Class: driver.Permanent, Err: err})
+		return send.Prepared(nil, f, err)
 	}
 	to := w.Sender
 	if topic, ok := deadletter.TopicOf(letter.Headers); ok && topic != w.Topic {
@@ -156,6 +160,7 @@ func returnAlone(ctx context.Context, n *Namespace, s *send.Sender, letters clus
 	return driver.Home{
 		Forwarder: &tierWay{
 			Sender: s, own: own, letters: letters.Name, former: n.Channels.Former().DeadLetters(s.To), tier: tier,
+			originals: &originals{cluster: n.Cluster},
 		}, Address: tier.Name,
 	}, nil
 }
@@ -199,15 +204,16 @@ type tierWay struct {
 	letters      string        // the topic of the dead letters
 	former       string        // that of earlier versions, or the same
 	tier         cluster.Topic
+	originals    *originals
 }
 
 // Forward prepares a dead letter for the tier. It is due now, and its consumer takes it for the record that it was,
 // with its position, on which its order depends. Its dead letters up to this one do not count any more; otherwise it
 // would be taken for one that was rejected, and discarded.
 func (w *tierWay) Forward(ctx context.Context, f *driver.Forward) (driver.Prepared, error) {
-	letter, err := wire.Record(&f.Raw)
+	letter, f, err := w.originals.forwarded(ctx, f)
 	if err != nil {
-		return send.Prepared(nil, f, &driver.Error{Class: driver.Permanent, Err: err})
+		return send.Prepared(nil, f, err)
 	}
 	home, log, ok := deadletter.HomeOf(letter.Headers)
 	at, known := wire.ParseHome(f.ID)
