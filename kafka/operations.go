@@ -7,6 +7,7 @@ import (
 
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/internal/part"
+	"github.com/godwitmq/godwit/kafka/internal/layout"
 	"github.com/godwitmq/godwit/kafka/internal/operate"
 )
 
@@ -122,19 +123,9 @@ func (b *Backend) Restore(ctx context.Context, text []byte) (r driver.Restored, 
 	return operate.Restore(ctx, b.operator, text)
 }
 
-// PausePartitions lets the consumers of a channel in this process take no more records of some partitions of its topic,
-// until ResumePartitions. Records that they have taken before are still handled, and so are retries that wait in tiers.
-// A pause survives rebalances, and holds for consumers that start later; other processes have their own. For all of a
-// consumer use [godwit.Consumer.Pause].
-//
-// [godwit.Consumer.Pause]: https://pkg.go.dev/github.com/godwitmq/godwit#Consumer.Pause
-func (b *Backend) PausePartitions(channel string, partitions ...int32) error {
-	return b.pauses.change(b.channels, channel, partitions, true)
-}
-
-// ResumePartitions ends the pause of partitions. Partitions that are not paused are ignored.
-func (b *Backend) ResumePartitions(channel string, partitions ...int32) error {
-	return b.pauses.change(b.channels, channel, partitions, false)
+// Partitions are the partitions of a channel, for the consumers of this process. It makes no request.
+func (b *Backend) Partitions(channel string) *Partitions {
+	return &Partitions{b: b, name: channel, channel: layout.Parse(channel)}
 }
 
 // OpenState returns the state of this name, such as alerts. The first change creates its topic, NAMESPACE.state--NAME,

@@ -18,7 +18,7 @@ func TestPausedPartitions(t *testing.T) {
 		l := w.begin(kafka.Options{Partitions: 2}, driver.Events{})
 		w.send(1, "a")
 		held := l.get(1)
-		if err := l.b.PausePartitions("orders", 1); err != nil {
+		if err := l.b.Partitions("orders").Pause(1); err != nil {
 			t.Fatal(err)
 		}
 		w.send(1, "b", "c")
@@ -36,7 +36,7 @@ func TestPausedPartitions(t *testing.T) {
 		if at, _ := w.committed(1); at != 1 {
 			t.Errorf("committed %d of the paused partition, want 1", at)
 		}
-		if err := l.b.ResumePartitions("orders", 0, 1); err != nil {
+		if err := l.b.Partitions("orders").Resume(0, 1); err != nil {
 			t.Fatal(err)
 		}
 		begun := time.Now()
@@ -51,14 +51,14 @@ func TestPausedPartitions(t *testing.T) {
 func TestPausedPartitionWithManyRecords(t *testing.T) {
 	inWorld(t, func(w *world) {
 		l := w.begin(kafka.Options{Partitions: 2}, driver.Events{})
-		if err := l.b.PausePartitions("orders", 1); err != nil {
+		if err := l.b.Partitions("orders").Pause(1); err != nil {
 			t.Fatal(err)
 		}
 		w.send(1, numbers(20_000)...)
 		w.send(0, "x")
 		w.same(l.get(1), "x")
 		l.nothing(10 * time.Second)
-		if err := l.b.ResumePartitions("orders", 1); err != nil {
+		if err := l.b.Partitions("orders").Resume(1); err != nil {
 			t.Fatal(err)
 		}
 		for got := 0; got < 20_000; {
@@ -79,7 +79,7 @@ func TestPausedPartitionIsLostAndReturns(t *testing.T) {
 		lost := make(chan []*driver.Source, 1)
 		l := w.begin(kafka.Options{Partitions: 1, SessionTimeout: 6 * time.Second},
 			driver.Events{Lost: func(s []*driver.Source, _ error) { lost <- s }})
-		if err := l.b.PausePartitions("orders", 0); err != nil {
+		if err := l.b.Partitions("orders").Pause(0); err != nil {
 			t.Fatal(err)
 		}
 		w.send(0, numbers(20_000)...)
@@ -88,7 +88,7 @@ func TestPausedPartitionIsLostAndReturns(t *testing.T) {
 		<-lost
 		l.wire.mend()
 		l.nothing(10 * time.Second)
-		if err := l.b.ResumePartitions("orders", 0); err != nil {
+		if err := l.b.Partitions("orders").Resume(0); err != nil {
 			t.Fatal(err)
 		}
 		for got := 0; got < 20_000; {
@@ -122,8 +122,39 @@ func TestPausesThatAreRefused(t *testing.T) {
 		"no partition":       {"orders", nil, "no partition"},
 		"a negative one":     {"orders", []int32{0, -1}, "-1"},
 	} {
-		if err := b.PausePartitions(c.channel, c.partitions...); err == nil || !strings.Contains(err.Error(), c.says) {
+		if err := b.Partitions(c.channel).Pause(c.partitions...); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+}
+
+// A position outside of the log is refused, and so is one for which no consumer of this process runs.
+func TestSeeksThatAreRefused(t *testing.T) {
+	inWorld(t, func(w *world) {
+		l := w.begin(kafka.Options{Partitions: 2}, driver.Events{})
+		w.send(0, "a")
+		ds := l.get(1)
+		parts := l.b.Partitions("orders")
+		for says, to := range map[string]driver.Position{
+			"offset 7 is not in partition 0": {From: driver.FromOffset, Offset: 7, Partitions: []int32{0}},
+			"no partition 5":                 {From: driver.FromStart, Partitions: []int32{5}},
+		} {
+			moved, err := parts.Seek(w.Context(), to)
+			if err == nil || !strings.Contains(err.Error(), says) || moved != nil {
+				t.Errorf("moved %v, %v, want an error with %q", moved, err, says)
+			}
+		}
+		l.settle(driver.Done, ds...) // a refused seek has ended nothing
+		if err := l.recv.Close(w.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for channel, says := range map[string]string{
+			"orders": "no consumer of this process runs", "": "name a channel",
+		} {
+			if _, err := l.b.Partitions(channel).Seek(w.Context(), driver.Position{}); err == nil ||
+				!strings.Contains(err.Error(), says) {
+				t.Errorf("%v, want an error with %q", err, says)
+			}
+		}
+	})
 }

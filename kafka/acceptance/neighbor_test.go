@@ -322,12 +322,12 @@ func besideOthers(t *testing.T, w *world, read reader, alone, beside string) {
 	o := kafka.Options{Channels: map[string]kafka.ChannelOptions{channel: {Assignor: offers}}}
 	w.create(6)
 	w.ensure(o)
-	stop := w.traffic(o, 5*time.Millisecond) // the other program is there for 15 s
+	stop := w.traffic(o, 5*time.Millisecond) // the other program is there for 7 s, or longer
 	var theirs []string
 	left := make(chan struct{})
 	go func() {
 		defer close(left)
-		theirs = read(w, w.topic(), w.group(), 3000)
+		theirs = read(w, w.topic(), w.group(), 1500)
 	}()
 	is := func(assignor string, members int) func() bool {
 		return func() bool {

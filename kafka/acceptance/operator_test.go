@@ -172,7 +172,7 @@ func TestPartitionPaused(t *testing.T) {
 		const records = 400
 		j := newJournal(records)
 		p := w.start(kafka.Options{}, godwit.ConsumerOptions{}, noting(j, nothing))
-		if err := p.backend.PausePartitions(channel, 2); err != nil {
+		if err := p.backend.Partitions(channel).Pause(2); err != nil {
 			t.Fatal(err)
 		}
 		w.fillFrom(0, records, "k")
@@ -190,7 +190,7 @@ func TestPartitionPaused(t *testing.T) {
 		if n, _ := j.count(); n != records-int(of.Offset) {
 			t.Errorf("%d records are handled, want %d without those of the paused partition", n, records-int(of.Offset))
 		}
-		if err := p.backend.ResumePartitions(channel, 2); err != nil {
+		if err := p.backend.Partitions(channel).Resume(2); err != nil {
 			t.Fatal(err)
 		}
 		w.eventually(20*time.Second, "all records are handled", j.all)

@@ -44,6 +44,7 @@ type Epoch struct {
 	open      messageList // its unfinished messages
 	lanes     lanes
 	next      int64           // offset of the next record to be read; -1: none was read yet
+	started   bool            // its position is known
 	From      int64           // committed offset at the start; -1: none
 	dead      map[int64]int64 // offsets of dead letters, by the original's offset in the channel's own partition
 	fresh     bool            // no commit has this epoch's mark yet

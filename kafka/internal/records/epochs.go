@@ -82,9 +82,10 @@ func (es *Epochs) Start(m *Member, p wire.Partition, committed int64, metadata s
 	es.l.mu.Lock()
 	defer es.l.mu.Unlock()
 	e := es.open[p]
-	if e == nil || e.member != m || e.next >= 0 {
+	if e == nil || e.member != m || e.started {
 		return nil
 	}
+	e.started = true
 	past, ok := es.past[p]
 	delete(es.past, p)
 	if ok && e.tracker.Resume(committed, metadata, &past.Kept) {
@@ -289,6 +290,25 @@ func (es *Epochs) Discard(all []*Epoch) {
 		es.l.Results.forget(e)
 	}
 	es.l.Wakeup.Wake()
+}
+
+// Reopen ends epochs, and begins others of their partitions at other offsets, which it returns. It leaves out
+// partitions that were taken away meanwhile.
+func (es *Epochs) Reopen(all []*Epoch, at map[int32]int64) (begun []*Epoch) {
+	es.l.mu.Lock()
+	for _, e := range all {
+		if es.open[e.Partition] != e {
+			continue
+		}
+		next := newEpoch(e.member, e.Partition, &es.l.Rules)
+		next.tracker.Start(at[e.N], "")
+		next.From, next.started = at[e.N], true
+		es.open[e.Partition] = next
+		begun = append(begun, next)
+	}
+	es.l.mu.Unlock()
+	es.Discard(all)
+	return begun
 }
 
 // Pause sets the partitions whose records are not admitted.
