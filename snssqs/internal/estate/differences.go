@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -55,8 +57,11 @@ func compared(d driver.Difference, is, wanted map[string]string, same func(name,
 		if !same(name, is[name], wanted[name]) {
 			d.Attribute, d.From, d.To = name, is[name], wanted[name]
 			d.Risk = riskOf(name, is[name], wanted[name])
-			if d.Note = ""; name == "FilterPolicy" {
+			switch d.Note = ""; name {
+			case "FilterPolicy":
 				d.Note = slowly
+			case string(types.QueueAttributeNameMessageRetentionPeriod):
+				d.Note = retainedSlowly
 			}
 			all = append(all, d)
 		}
@@ -89,8 +94,12 @@ func riskOf(name, is, wanted string) string {
 		return "what waits stays encrypted with its key: consumers need both keys, producers and SNS " +
 			"permission for the new one"
 	case string(types.QueueAttributeNamePolicy):
-		if allows(wanted) > allows(is) {
+		if widens(is, wanted) {
 			return "the policy lets in more than before"
+		}
+	case string(types.QueueAttributeNameRedriveAllowPolicy):
+		if is != "" && redriveAllowed(is) < redriveAllowed(wanted) {
+			return "more queues than before may have their dead letters here"
 		}
 	case string(types.QueueAttributeNameRedrivePolicy):
 		a, _ := parseRedrive(is)
@@ -102,16 +111,38 @@ func riskOf(name, is, wanted string) string {
 	return ""
 }
 
-// allows is how many statements of a policy allow something.
-func allows(policy string) (n int) {
-	var doc struct{ Statement []struct{ Effect string } }
-	_ = json.Unmarshal([]byte(policy), &doc) // what cannot be read allows nothing
-	for _, s := range doc.Statement {
-		if s.Effect == "Allow" {
-			n++
-		}
+// widens reports whether a policy has a statement that allows something and that another policy does not have.
+func widens(is, wanted string) bool {
+	before := allowing(is)
+	return slices.ContainsFunc(allowing(wanted), func(s any) bool {
+		return !slices.ContainsFunc(before, func(b any) bool { return reflect.DeepEqual(b, s) })
+	})
+}
+
+// allowing are the statements of a policy that allow something.
+func allowing(policy string) []any {
+	var doc map[string]any
+	_ = json.Unmarshal([]byte(policy), &doc) // a policy that cannot be read allows nothing
+	return slices.DeleteFunc(statementsOf(doc), func(s any) bool {
+		one, _ := s.(map[string]any)
+		return one["Effect"] != "Allow"
+	})
+}
+
+// redriveAllowed is how many queues may name a queue as that of their dead letters: none, listed ones, or all.
+func redriveAllowed(policy string) int {
+	var doc struct {
+		Permission string   `json:"redrivePermission"`
+		Queues     []string `json:"sourceQueueArns"`
 	}
-	return n
+	_ = json.Unmarshal([]byte(policy), &doc) // a policy that cannot be read was never set
+	switch doc.Permission {
+	case "denyAll":
+		return 0
+	case "byQueue":
+		return len(doc.Queues)
+	}
+	return math.MaxInt
 }
 
 // errorOf is the differences of a specification that may not be provisioned as an error; nil: there are none.

@@ -135,6 +135,9 @@ const mappedNote = "Options.Names maps the channel to it, and Godwit never chang
 // slowly is the note of what SNS does late.
 const slowly = "SNS may take 15 minutes until all messages are filtered so"
 
+// retainedSlowly is the note of a changed retention.
+const retainedSlowly = "SQS may take 15 minutes until it keeps messages for that long"
+
 // mapped returns how an existing resource differs that the backend was told to use.
 func (p Planner) mapped(ctx context.Context, s driver.ChannelSpec) (all []driver.Difference, err error) {
 	foreign := func(resource, name, text string) {

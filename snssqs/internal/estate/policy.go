@@ -36,8 +36,7 @@ func fromTopic(queueARN, topicARN string) statement {
 }
 
 // mergePolicy replaces our statements in a policy, each in its place, so that a policy that is right does not differ.
-// It
-// keeps the statement of a pause, which operators add and remove.
+// It keeps the statement of a pause, which operators add and remove.
 func mergePolicy(policy string, ours ...statement) (string, error) {
 	doc := map[string]any{"Version": "2012-10-17"}
 	if policy != "" {
@@ -45,15 +44,8 @@ func mergePolicy(policy string, ours ...statement) (string, error) {
 			return "", fmt.Errorf("its policy is not JSON: %w", err)
 		}
 	}
-	var all []any
-	switch there := doc["Statement"].(type) {
-	case []any:
-		all = there
-	case map[string]any: // a single statement need not be in a list
-		all = []any{there}
-	}
 	var merged []any
-	for _, s := range all {
+	for _, s := range statementsOf(doc) {
 		one, _ := s.(map[string]any)
 		sid, _ := one["Sid"].(string)
 		i := slices.IndexFunc(ours, func(s statement) bool { return s["Sid"] == sid })
@@ -71,6 +63,17 @@ func mergePolicy(policy string, ours ...statement) (string, error) {
 	doc["Statement"] = merged
 	out, err := json.Marshal(doc)
 	return string(out), err
+}
+
+// statementsOf are the statements of a policy. A single one need not be in a list.
+func statementsOf(doc map[string]any) []any {
+	switch there := doc["Statement"].(type) {
+	case []any:
+		return there
+	case map[string]any:
+		return []any{there}
+	}
+	return nil
 }
 
 // sameJSON reports whether two texts are equal as JSON, whatever the order of their members.
