@@ -37,7 +37,7 @@ func (c *told) Operations() driver.Operations {
 			if !ok {
 				unknown := driver.Reading[int64]{Err: driver.ErrNotCounted}
 				a = driver.Activity{
-					Sent: unknown, Received: unknown, EmptyReceives: unknown, Deleted: unknown,
+					Sent: unknown, SentBytes: unknown, Received: unknown, EmptyReceives: unknown, Deleted: unknown,
 					Oldest: driver.Reading[time.Duration]{Err: driver.ErrNotCounted},
 				}
 			}
@@ -88,7 +88,8 @@ func TestMap(t *testing.T) {
 	})
 }
 
-// What channels cost is between single requests and full batches; a retention about to expire is critical.
+// What channels cost is between single requests and full batches, with each 64 KiB of a message as a request; a
+// retention about to expire is critical.
 func TestCosts(t *testing.T) {
 	wrap := func(b driver.Backend) driver.Backend {
 		return &told{
@@ -96,6 +97,11 @@ func TestCosts(t *testing.T) {
 			acts: map[string]driver.Activity{"orders": {
 				Sent: number(1_000_000), Received: number(1_000_000), Deleted: number(1_000_000),
 				EmptyReceives: number(0),
+			}, "events.audit": {
+				Sent: number(1_000_000), Received: number(1_000_000), Deleted: number(1_000_000),
+				EmptyReceives: number(0), SentBytes: number(1_000_000 * 100 << 10),
+			}, "events.*": {
+				Sent: number(1_000_000), SentBytes: number(1_000_000 * 100 << 10), Received: number(0),
 			}},
 		}
 	}
@@ -103,6 +109,9 @@ func TestCosts(t *testing.T) {
 		w.send(mails, driver.Message{Body: []byte("x")})
 		page := w.get("/costs")
 		w.says(page, "$864.00", "$86.40", "3.0", "c-bars", "Messages are about to expire: 92 %", "13 d of 14 d")
+		// Ordered ones: five requests a message at half a dollar a million, or less than two and a half; and the
+		// exchange by bytes, which are the same in batches.
+		w.says(page, "$1\u2009800", "$1\u2009161", "5.0", "100.0 KiB", "$1\u2009383", "$1\u2009189", "by bytes")
 		w.says(w.get("/"), "the oldest message waits for 13 d, and 15 min are tolerated")
 	})
 }

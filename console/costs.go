@@ -12,8 +12,6 @@ import (
 )
 
 const (
-	// batchMost is how many messages one request takes.
-	batchMost = 10
 	// month is the time that costs are told for.
 	month = 30 * 24 * time.Hour
 	// flightMost is how many messages of a standard queue, flightFIFO of an ordered one, may be in flight.
@@ -29,13 +27,15 @@ type costRow struct {
 	// unknown.
 	Single, Batched      float64
 	PerMessage           float64 // requests a message, if each is single; negative: unknown
+	Chunks               float64 // as how many requests an average message is billed; 0: unknown, or by bytes
+	Size                 int64   // of an average message; negative: unknown
 	Messages, Empty      int64   // sent in the last hour, and receives that returned nothing; negative: unknown
 	Retention, Oldest    time.Duration
 	Kept                 int64 // percent of the retention that the oldest message has used
 	Flight               int64 // percent of the quota of messages in flight
 	InFlight             int64
 	Expires, FlightsHigh bool
-	Dead                 bool   // it is dead letters
+	Dead, Exchange       bool   // it is dead letters, or an exchange
 	Mend                 string // where its messages are
 }
 
@@ -70,18 +70,18 @@ func costsPage(r *request) (*view, error) {
 	for i := range seen.Channels {
 		w := &seen.Channels[i]
 		c := s.All[w.Channel.String()]
-		if c == nil || w.Channel.Role() == driver.RoleExchange {
+		if c == nil {
 			continue
 		}
 		one := costRow{
 			Name: w.Channel.String(), Href: r.c.url("channel", w.Channel.String()), Oldest: w.Oldest,
-			InFlight:  w.InFlight,
-			Retention: -1, Messages: -1, Empty: -1, Single: -1, Batched: -1, PerMessage: -1,
+			InFlight: w.InFlight, Exchange: w.Channel.Role() == driver.RoleExchange,
+			Retention: -1, Messages: -1, Empty: -1, Single: -1, Batched: -1, PerMessage: -1, Size: -1,
 		}
 		if w.Waiting == 0 && w.Oldest < 0 && w.Err == nil {
 			one.Oldest = 0
 		}
-		if one.Retention = retentionOf(c); one.Retention > 0 {
+		if one.Retention = retentionOf(c); one.Retention > 0 && !one.Exchange {
 			one.Kept = percent(int64(one.Oldest/time.Second), int64(one.Retention/time.Second))
 			_, one.Expires = s.expires(w)
 		}
@@ -95,16 +95,16 @@ func costsPage(r *request) (*view, error) {
 			one.Messages = a.Sent.Value
 		}
 		if onAWS(c.Address) {
-			listed := prices.Listed()
-			quota, price := int64(flightMost), listed.Queue/1e6
+			quota := int64(flightMost)
 			if w.Channel.Ordered {
-				quota, price = flightFIFO, listed.OrderedQueue/1e6
+				quota = flightFIFO
 			}
 			one.Flight = percent(w.InFlight, quota)
 			one.FlightsHigh = one.Flight >= 75
 			if counted {
+				listed := prices.Listed()
 				d.Priced = listed.Date
-				one.price(&a, price)
+				one.price(&a, &listed)
 			}
 		}
 		if one.Expires {
@@ -127,21 +127,29 @@ func costsPage(r *request) (*view, error) {
 
 // price estimates requests of a month from those of the last hour. The service counts messages, not requests, so the
 // truth is between a request for each message and full batches.
-func (one *costRow) price(a *driver.Activity, price float64) {
+func (one *costRow) price(a *driver.Activity, listed *prices.Table) {
 	hours := a.Until.Sub(a.Since).Hours()
-	if !a.Sent.Known() || !a.Received.Known() || !a.Deleted.Known() || hours <= 0 {
+	t := prices.Traffic{
+		Topic: one.Exchange, Ordered: a.Channel.Ordered, Sent: a.Sent.Value, Received: a.Received.Value,
+		Deleted: a.Deleted.Value,
+	}
+	if !a.Sent.Known() || !one.Exchange && (!a.Received.Known() || !a.Deleted.Known()) || hours <= 0 {
 		return
 	}
-	empty := int64(0)
 	if a.EmptyReceives.Known() {
-		empty = a.EmptyReceives.Value
-		one.Empty = empty
+		one.Empty = a.EmptyReceives.Value
+		t.Empty = one.Empty
 	}
-	messages := float64(a.Sent.Value + a.Received.Value + a.Deleted.Value)
-	months := month.Hours() / hours * price
-	one.Single, one.Batched = (messages+float64(empty))*months, (messages/batchMost+float64(empty))*months
-	if a.Sent.Value > 0 {
-		one.PerMessage = (messages + float64(empty)) / float64(a.Sent.Value)
+	if a.SentBytes.Known() && t.Sent > 0 {
+		t.Bytes = a.SentBytes.Value
+		if one.Size = t.Bytes / t.Sent; !t.Topic || !t.Ordered {
+			one.Chunks = t.Chunks()
+		}
+	}
+	alone, months := listed.Alone(t), month.Hours()/hours
+	one.Single, one.Batched = alone.Dollars*months, listed.Batched(t).Dollars*months
+	if t.Sent > 0 {
+		one.PerMessage = alone.Requests / float64(t.Sent)
 	}
 }
 

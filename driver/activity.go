@@ -14,6 +14,7 @@ type Activity struct {
 	Since, Until time.Time
 
 	Sent          Reading[int64] // accepted by the service; of an exchange: published to it
+	SentBytes     Reading[int64] // the sizes of what was sent; of less than an hour, a service need not count them
 	Received      Reading[int64] // deliveries to consumers, each time
 	EmptyReceives Reading[int64] // receives that returned nothing
 	Deleted       Reading[int64] // finished

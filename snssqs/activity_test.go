@@ -134,8 +134,24 @@ func TestActivityOfMany(t *testing.T) {
 				t.Errorf("%+v", as[598])
 			}
 		})
-		if made["cloudwatch.GetMetricData"] != 8 || len(made) != 1 {
+		if made["cloudwatch.GetMetricData"] != 9 || len(made) != 1 {
 			t.Errorf("%v", made)
+		}
+	})
+}
+
+// The sizes of messages are counted of an hour and more. For less time, CloudWatch is not asked for them.
+func TestActivityHasSizes(t *testing.T) {
+	inWorld(t, localaws.Options{}, func(w *world) {
+		w.ensure(owner(orders))
+		w.foreign("orders", "12345", nil)
+		w.foreign("orders", "123", nil)
+		time.Sleep(3 * time.Minute)
+		if a := w.activity(w.b, orders, time.Hour); a.SentBytes.Value != 8 || !a.SentBytes.Known() {
+			t.Errorf("of an hour: %+v", a.SentBytes)
+		}
+		if a := w.activity(w.b, orders, 50*time.Minute); !errors.Is(a.SentBytes.Err, driver.ErrNotCounted) {
+			t.Errorf("of less: %+v", a.SentBytes)
 		}
 	})
 }

@@ -129,16 +129,16 @@ func (b *Backend) Catalog(ctx context.Context) ([]driver.ChannelInfo, error) {
 	return operate.Catalog(ctx, b.estate)
 }
 
-// Activity reads the metrics of queues and topics from CloudWatch: four of a queue and three of a topic, and two more
-// for the age of a queue's oldest message. CloudWatch counts by the minute, five minutes, the hour or the day; the
-// longer the time, the longer the period, and Since is the begin of one.
+// Activity reads the metrics of queues and topics from CloudWatch: four of a queue and three of a topic, two more for
+// the age of a queue's oldest message, and of an hour and more one for the sizes of messages. CloudWatch counts by the
+// minute, five minutes, the hour or the day; the longer the time, the longer the period, and Since is the begin of one.
 //
 // CloudWatch has no points of a queue that nobody has called for six hours. So a complete answer without points is a
 // zero, if CloudWatch has counted anything of SQS (or of SNS) in the region in this time; otherwise the numbers are
 // unknown, of class NotFound. They are unknown as well if the call failed, is denied, or was answered in part, and for
 // queues and topics of other accounts.
 //
-// AWS charges for each metric that is asked for: six of a queue, three of a topic.
+// AWS charges for each metric that is asked for: six of a queue, three of a topic; seven and four of an hour and more.
 func (b *Backend) Activity(ctx context.Context, cs []driver.Channel, since time.Time) ([]driver.Activity, error) {
 	return operate.Activity(ctx, b.estate, cs, since)
 }

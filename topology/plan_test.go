@@ -668,7 +668,7 @@ func TestResources(t *testing.T) {
 			t.Errorf("the first is %+v", first)
 		}
 		i := slices.IndexFunc(all, func(r topology.Resource) bool { return r.Channel == "invoices" })
-		if all[i].Sent.Value != 1 || all[i].Created.IsZero() {
+		if all[i].Sent.Value != 1 || all[i].SentBytes.Value == 0 || all[i].Created.IsZero() {
 			t.Errorf("with a message: %+v", all[i])
 		}
 		unknown := topology.Resource{}

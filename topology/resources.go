@@ -27,6 +27,7 @@ type Resource struct {
 	Mapped      bool      `json:"mapped,omitempty"`   // the backend was told to use it
 	// What happened within the period.
 	Sent          Count `json:"sent"`
+	SentBytes     Count `json:"sent_bytes"`
 	Received      Count `json:"received"`
 	EmptyReceives Count `json:"empty_receives"`
 	Deleted       Count `json:"deleted"`
@@ -93,9 +94,11 @@ type Prices struct {
 	OrderedQueue   float64 `json:"ordered_queue"`   // to an ordered one
 	Publish        float64 `json:"publish"`         // a publish to a topic of SNS that is not ordered
 	OrderedPublish float64 `json:"ordered_publish"` // to an ordered one
-	KMS            float64 `json:"kms"`             // a request of SQS or SNS to KMS
-	StorePut       float64 `json:"store_put"`       // a PUT of S3
-	StoreGet       float64 `json:"store_get"`       // a GET of S3
+	// OrderedPublishGiB is the price of a GiB that is published to an ordered topic.
+	OrderedPublishGiB float64 `json:"ordered_publish_gib"`
+	KMS               float64 `json:"kms"`       // a request of SQS or SNS to KMS
+	StorePut          float64 `json:"store_put"` // a PUT of S3
+	StoreGet          float64 `json:"store_get"` // a GET of S3
 	// StoreGiB is the price of a GiB in S3 for a month, which is not one of a million.
 	StoreGiB float64 `json:"store_gib"`
 }
@@ -117,7 +120,7 @@ const month = 30 * day
 
 // Resources lists what the namespace of a backend has, with its owners, what it did, and an estimate of its cost: what
 // costs money although nothing was sent to it comes first, the most expensive before others, then all others by owner.
-// The estimate counts each message as a request of one chunk of 64 KiB: batches cost less, and larger messages more.
+// The estimate counts each message as requests of its own, one for each 64 KiB of the average size: batches cost less.
 // For resources with a key of KMS it has the requests to KMS of one producer and one consumer, who ask again after
 // each KmsDataKeyReusePeriodSeconds; the price of the key itself is not part of it. The payloads of large messages
 // are one resource, with what S3 counts of the bucket. On Kafka no cost is known. With an error nothing is known.
@@ -199,27 +202,23 @@ func (r *Resource) idle() bool {
 
 func (r *Resource) count(a *driver.Activity) {
 	for to, from := range map[*Count]driver.Reading[int64]{
-		&r.Sent: a.Sent, &r.Received: a.Received, &r.EmptyReceives: a.EmptyReceives, &r.Deleted: a.Deleted,
+		&r.Sent: a.Sent, &r.SentBytes: a.SentBytes, &r.Received: a.Received, &r.EmptyReceives: a.EmptyReceives,
+		&r.Deleted: a.Deleted,
 	} {
-		*to = Count{from.Value, from.Known()}
+		if from.Known() {
+			*to = Count{from.Value, true}
+		}
 	}
 }
 
 // of estimates the cost of a resource's requests within a month.
 func (p Prices) of(r *Resource, ordered bool, since time.Duration) Cost {
-	requests, price := r.Sent.Value, p.Publish
-	if ordered {
-		price = p.OrderedPublish
+	t := prices.Traffic{
+		Topic: r.Role == driver.RoleExchange.String(), Ordered: ordered, Sent: r.Sent.Value, Bytes: r.SentBytes.Value,
+		Received: r.Received.Value, Empty: r.EmptyReceives.Value, Deleted: r.Deleted.Value,
 	}
-	known := r.Sent.Known
-	if r.Role != driver.RoleExchange.String() {
-		requests += r.Received.Value + r.EmptyReceives.Value + r.Deleted.Value
-		known = known && r.Received.Known && r.EmptyReceives.Known && r.Deleted.Known
-		if price = p.Queue; ordered {
-			price = p.OrderedQueue
-		}
-	}
-	return Cost{float64(requests) * price / 1e6 * float64(month) / float64(since), known}
+	known := r.Sent.Known && (t.Topic || r.Received.Known && r.EmptyReceives.Known && r.Deleted.Known)
+	return Cost{prices.Table(p).Alone(t).Dollars * float64(month) / float64(since), known}
 }
 
 // key is a key of KMS, and how long SQS and SNS use a data key that it has made.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -49,7 +50,7 @@ func newTopologyLs() *cobra.Command {
 		Short: "List all resources of the namespace with their owners",
 		Long: "List all resources of the namespace: queues, dead letters and exchanges, with the owner, the topology that\n" +
 			"has declared them, their age, what they did, and an estimate of the cost of their requests a month, each\n" +
-			"message as a request of 64 KiB, and of their requests to KMS. With --bucket, the payloads of large messages are\n" +
+			"64 KiB of a message as one, and of their requests to KMS. With --bucket, the payloads of large messages are\n" +
 			"one of them, as far as S3 counts. What costs money although nothing is sent to it comes first.",
 		Example: "  godwit topology ls --namespace prod\n  godwit topology ls -o json",
 		Args:    noArgs,
@@ -72,7 +73,8 @@ func newTopologyLs() *cobra.Command {
 	o.list.Since = 24 * time.Hour
 	cmd.Flags().Var((*selection.Span)(&o.list.Since), "since", "the `period` whose requests are counted, as 90m or 7d")
 	cmd.Flags().StringVar(&o.prices, "prices", "", "a `file` in JSON with the prices of a million requests: date, queue, "+
-		"ordered_queue, publish, ordered_publish, kms, store_put, store_get; and store_gib, of a GiB for a month")
+		"ordered_queue, publish, ordered_publish, kms, store_put, store_get; and of a GiB, ordered_publish_gib, and "+
+		"store_gib for a month")
 	return cmd
 }
 
@@ -84,7 +86,9 @@ func (o *topologyLsOptions) readPrices() error {
 	}
 	text, err := os.ReadFile(o.prices)
 	if err == nil {
-		err = json.Unmarshal(text, &o.list.Prices)
+		d := json.NewDecoder(bytes.NewReader(text))
+		d.DisallowUnknownFields()
+		err = d.Decode(&o.list.Prices)
 	}
 	if err != nil {
 		return fmt.Errorf("--prices: %w", err)

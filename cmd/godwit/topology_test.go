@@ -91,6 +91,7 @@ func TestTopology(t *testing.T) {
 	call(exitDone, "3 resources with 0 messages would be deleted", "topology", "destroy", file)
 	call(exitDone, "3 resources with 0 messages are deleted", "topology", "destroy", file, "--yes")
 	call(exitUsage, "--prices", "topology", "ls", "--prices", filepath.Join(t.TempDir(), "none"))
+	call(exitUsage, `unknown field "que"`, "topology", "ls", "--prices", declaration(t, `{"que": 1}`))
 }
 
 // On Kafka the file has the partitions, which only grow.

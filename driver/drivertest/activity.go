@@ -83,6 +83,9 @@ func activityCounts(k *kit) {
 		if a.Consumers.Known() && a.Consumers.Value == 0 {
 			k.Errorf("%s: there are no consumers, but it has a receiver", a.Channel)
 		}
+		if n := a.SentBytes; n.Known() && n.Value < want { // a byte each, and what the backend adds
+			k.Errorf("%s: %d bytes were sent, want at least %d", a.Channel, n.Value, want)
+		}
 		for what, r := range map[string]driver.Reading[int64]{"delivered": a.Delivered, "failed": a.Failed} {
 			if r.Known() {
 				k.Errorf("%s: %s is %d, but it is no exchange", a.Channel, what, r.Value)

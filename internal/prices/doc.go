@@ -1,4 +1,4 @@
-// Package prices has the prices of AWS that estimates of costs are made with.
+// Package prices estimates what SQS and SNS bill for.
 //
-// Its noun: a [Table] is the prices of one day.
+// Its nouns: a [Table] is the prices of one day; [Traffic] is what a queue or a topic did; a [Bill] is the estimate.
 package prices

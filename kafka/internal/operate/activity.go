@@ -41,8 +41,8 @@ func Activity(ctx context.Context, n *Namespace, cs []driver.Channel, since time
 	all := make([]driver.Activity, len(cs))
 	for i, ch := range cs {
 		all[i] = driver.Activity{
-			Channel: ch, Since: since, Until: now, Sent: sentSince(topics[i], from, to), Received: uncounted,
-			EmptyReceives: uncounted, Deleted: uncounted, Delivered: uncounted, Failed: uncounted,
+			Channel: ch, Since: since, Until: now, Sent: sentSince(topics[i], from, to), SentBytes: uncounted,
+			Received: uncounted, EmptyReceives: uncounted, Deleted: uncounted, Delivered: uncounted, Failed: uncounted,
 			Consumers: uncounted, Oldest: driver.Reading[time.Duration]{Err: never},
 		}
 		if ch.Queue != "" {

@@ -22,22 +22,24 @@ const (
 	wakes = 15 * time.Minute
 	// lists is how far back a list of recently active metrics may reach: three hours, and 50 minutes of tolerance.
 	lists = 4 * time.Hour
+	// sizedFrom is the shortest time whose sizes of messages are asked for. Rates ask for less, each minute.
+	sizedFrom = time.Hour
 	// alwaysCounted is a metric that a queue has whenever CloudWatch counts it.
 	alwaysCounted = "NumberOfEmptyReceives"
 	// alwaysPublished is the same for topics.
 	alwaysPublished = "NumberOfMessagesPublished"
 )
 
-// Activity reads the metrics of queues and topics from CloudWatch: four of a queue and three of a topic, and two more
-// for the age of a queue's oldest message. CloudWatch counts by the minute, five minutes, the hour or the day; the
-// longer the time, the longer the period, and Since is the begin of one.
+// Activity reads the metrics of queues and topics from CloudWatch: four of a queue and three of a topic, two more for
+// the age of a queue's oldest message, and of an hour and more one for the sizes of messages. CloudWatch counts by the
+// minute, five minutes, the hour or the day; the longer the time, the longer the period, and Since is the begin of one.
 //
 // CloudWatch has no points of a queue that nobody has called for six hours. So a complete answer without points is a
 // zero, if CloudWatch has counted anything of SQS (or of SNS) in the region in this time; otherwise the numbers are
 // unknown, of class NotFound. They are unknown as well if the call failed, is denied, or was answered in part, and for
 // queues and topics of other accounts.
 //
-// AWS charges for each metric that is asked for: six of a queue, three of a topic.
+// AWS charges for each metric that is asked for: six of a queue, three of a topic; seven and four of an hour and more.
 func Activity(ctx context.Context, e *estate.Estate, cs []driver.Channel, since time.Time) ([]driver.Activity, error) {
 	if err := e.Clients.Open(); err != nil {
 		return nil, err
@@ -52,7 +54,8 @@ func Activity(ctx context.Context, e *estate.Estate, cs []driver.Channel, since 
 	}
 	period := periodFor(now.Sub(since))
 	r := &reader{
-		e: e, period: period, from: since.Truncate(period), to: now.Truncate(time.Minute).Add(time.Minute),
+		e: e, period: period, sized: now.Sub(since) >= sizedFrom,
+		from: since.Truncate(period), to: now.Truncate(time.Minute).Add(time.Minute),
 		resources: make([]meteredResource, len(cs)), all: make([]driver.Activity, len(cs)),
 	}
 	for i, ch := range cs {
@@ -125,7 +128,8 @@ func metered(ctx context.Context, e *estate.Estate, ch driver.Channel) (r metere
 // unknown makes all numbers of a channel unknown.
 func unknown(a *driver.Activity, err error) {
 	n := driver.Reading[int64]{Err: err}
-	a.Sent, a.Received, a.EmptyReceives, a.Deleted, a.Delivered, a.Failed, a.Consumers = n, n, n, n, n, n, n
+	a.Sent, a.SentBytes, a.Received, a.EmptyReceives, a.Deleted = n, n, n, n, n
+	a.Delivered, a.Failed, a.Consumers = n, n, n
 	a.Oldest = driver.Reading[time.Duration]{Err: err}
 }
 
@@ -133,6 +137,7 @@ func unknown(a *driver.Activity, err error) {
 type reader struct {
 	e         *estate.Estate
 	period    time.Duration
+	sized     bool // the sizes of messages are asked for
 	from, to  time.Time
 	resources []meteredResource // by channel; without a name if that is not known
 	all       []driver.Activity
@@ -167,16 +172,18 @@ func (r *reader) read(ctx context.Context, region string) {
 		}
 		a := &r.all[i]
 		none := driver.Reading[int64]{Err: &driver.Error{Class: driver.Permanent, Err: driver.ErrNotCounted}}
-		a.Consumers = none
+		a.Consumers, a.SentBytes = none, none
 		wanted := map[string]*driver.Reading[int64]{
 			"NumberOfMessagesSent": &a.Sent, "NumberOfMessagesReceived": &a.Received,
 			alwaysCounted: &a.EmptyReceives, "NumberOfMessagesDeleted": &a.Deleted,
 		}
+		sizes := "SentMessageSize"
 		if resource.namespace == topicMetrics {
 			wanted = map[string]*driver.Reading[int64]{
 				alwaysPublished: &a.Sent, "NumberOfNotificationsDelivered": &a.Delivered,
 				"NumberOfNotificationsFailed": &a.Failed,
 			}
+			sizes = "PublishSize"
 			a.Received, a.EmptyReceives, a.Deleted, a.Oldest.Err = none, none, none, none.Err
 		} else {
 			a.Delivered, a.Failed = none, none
@@ -184,6 +191,9 @@ func (r *reader) read(ctx context.Context, region string) {
 			ages = append(ages,
 				metricQuery{resource, "ApproximateAgeOfOldestMessage", "Maximum", time.Minute},
 				metricQuery{resource, "ApproximateNumberOfMessagesVisible", "Maximum", time.Minute})
+		}
+		if r.sized {
+			wanted[sizes] = &a.SentBytes
 		}
 		for metric, to := range wanted {
 			queries = append(queries, metricQuery{resource, metric, "Sum", r.period})
