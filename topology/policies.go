@@ -11,8 +11,10 @@ import (
 
 // RolePolicy is the least policy of a role, as a document of IAM.
 type RolePolicy struct {
-	// Role is producer, consumer, provisioner, operator or sweeper.
+	// Role is producer, consumer, provisioner, operator or sweeper; or key, with statements for the policy of a key.
 	Role string `json:"role"`
+	// Key is the key of KMS to whose policy the statements belong; "": the policy is not that of a key.
+	Key string `json:"key,omitempty"`
 	// Channel is what it produces to or consumes from; "": all that is declared.
 	Channel string         `json:"channel,omitempty"`
 	Policy  map[string]any `json:"policy"`
@@ -33,7 +35,8 @@ type PoliciesOptions struct {
 // ProvisionNever; of a provisioner, which plans and applies the declaration; of an operator, who does with the declared
 // channels all that package ops can do, but removing them; and of a sweeper, which deletes what nobody uses of the
 // whole namespace. Resources that the declaration maps are those of their owners, and are named as the declaration does
-// if that is an ARN. Channels with a KMS key have a statement about it.
+// if that is an ARN. Channels with a KMS key have a statement about it. A key of
+// queues that belong to exchanges also has to let SNS in, by a statement of its own policy.
 func Policies(s *Spec, o *PoliciesOptions) ([]RolePolicy, error) {
 	if err := s.Check(); err != nil {
 		return nil, err
@@ -52,7 +55,7 @@ func Policies(s *Spec, o *PoliciesOptions) ([]RolePolicy, error) {
 		if opts.Later && s.Exchanges[name].Topic == "" {
 			g.parks(at, name)
 		}
-		all = append(all, RolePolicy{"producer", name + ".*", g.document()})
+		all = append(all, RolePolicy{Role: "producer", Channel: name + ".*", Policy: g.document()})
 	}
 	for _, name := range s.ChannelNames() {
 		c := s.Channels[name]
@@ -65,7 +68,7 @@ func Policies(s *Spec, o *PoliciesOptions) ([]RolePolicy, error) {
 			if opts.Later && c.Queue == "" {
 				g.parks(at, name)
 			}
-			all = append(all, RolePolicy{"producer", name, g.document()})
+			all = append(all, RolePolicy{Role: "producer", Channel: name, Policy: g.document()})
 		}
 		g := grants{}
 		g.allow(at.queue(name, false), "sqs:ChangeMessageVisibility", "sqs:DeleteMessage", "sqs:GetQueueAttributes",
@@ -84,12 +87,35 @@ func Policies(s *Spec, o *PoliciesOptions) ([]RolePolicy, error) {
 				g.wakes(at, name, s)
 			}
 		}
-		all = append(all, RolePolicy{"consumer", name, g.document()})
+		all = append(all, RolePolicy{Role: "consumer", Channel: name, Policy: g.document()})
 	}
-	return append(all,
-		RolePolicy{"provisioner", "", provisioner(s, at)}, RolePolicy{"operator", "", operator(s, at)},
-		RolePolicy{"sweeper", "", sweeper(at)},
-	), nil
+	all = append(all,
+		RolePolicy{Role: "provisioner", Policy: provisioner(s, at)},
+		RolePolicy{Role: "operator", Policy: operator(s, at)},
+		RolePolicy{Role: "sweeper", Policy: sweeper(at)},
+	)
+	return append(all, keyPolicies(s, at)...), nil
+}
+
+// keyPolicies are statements for the policies of keys, with which SNS sends to encrypted queues.
+func keyPolicies(s *Spec, at arns) (all []RolePolicy) {
+	topics := map[string][]string{} // by key
+	for _, name := range s.ChannelNames() {
+		exchange, _, many := cutName(name)
+		if key := s.Channels[name].KMSKey; many && key != "" && !slices.Contains(topics[key], at.topic(exchange)) {
+			topics[key] = append(topics[key], at.topic(exchange))
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(topics)) {
+		all = append(all, RolePolicy{Role: "key", Key: key, Policy: object{
+			"Version": "2012-10-17", "Statement": []any{object{
+				"Sid": "SNS", "Effect": "Allow", "Principal": object{"Service": "sns.amazonaws.com"}, "Resource": "*",
+				"Action":    []string{"kms:Decrypt", "kms:GenerateDataKey"},
+				"Condition": object{"ArnEquals": object{"aws:SourceArn": topics[key]}},
+			}},
+		}})
+	}
+	return all
 }
 
 // parks allows what a producer needs of the queue in which messages of a channel or an exchange wait for their time.

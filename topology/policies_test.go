@@ -258,21 +258,30 @@ func TestPoliciesOfLater(t *testing.T) {
 	}
 }
 
-// Keys of KMS, mapped resources, and the place of the resources are in the policies.
+// Keys of KMS, mapped resources, and the place of the resources are in the policies. SNS may use the keys of queues to
+// which its topics send.
 func TestPoliciesOfOthers(t *testing.T) {
-	s := &topology.Spec{Channels: map[string]topology.Channel{
+	s := new(topology.Spec)
+	s.Exchanges = map[string]topology.Exchange{"e": {}, "f": {}}
+	s.Channels = map[string]topology.Channel{
 		"a": {KMSKey: "alias/own", Queue: "arn:aws:sqs:eu-west-1:1:legacy", NoDeadLetters: true},
-		"b": {KMSKey: "1234", NoDeadLetters: true},
-	}}
+		"b": {KMSKey: "1234", NoDeadLetters: true}, "e.a": {KMSKey: "1234"}, "e.b": {KMSKey: "1234"},
+		"f.a": {KMSKey: "1234"}, "f.b": {},
+	}
 	all, err := topology.Policies(s, &topology.PoliciesOptions{Region: "eu-west-1", Account: "2", Partition: "aws-cn"})
 	text, _ := json.Marshal(all)
 	for _, part := range []string{
 		`"arn:aws:sqs:eu-west-1:1:legacy"`, `"arn:aws-cn:sqs:eu-west-1:2:b"`, `"arn:aws-cn:kms:eu-west-1:2:key/1234"`,
 		`"kms:ResourceAliases":"alias/own"`, `["kms:Decrypt","kms:GenerateDataKey"]`,
+		`{"role":"key","key":"1234",`, `"Principal":{"Service":"sns.amazonaws.com"}`,
+		`{"aws:SourceArn":["arn:aws-cn:sns:eu-west-1:2:e","arn:aws-cn:sns:eu-west-1:2:f"]}`,
 	} {
 		if err != nil || !strings.Contains(string(text), part) {
 			t.Errorf("%v: no %s in %s", err, part, text)
 		}
+	}
+	if n := strings.Count(string(text), `"role":"key"`); n != 1 {
+		t.Errorf("%d policies of keys", n)
 	}
 	if _, err := topology.Policies(&topology.Spec{Namespace: "."}, nil); err == nil {
 		t.Error(fmt.Errorf("a declaration with mistakes has policies"))
