@@ -24,6 +24,8 @@ import (
 	"github.com/godwitmq/godwit/ops"
 	"github.com/godwitmq/godwit/s3store"
 	"github.com/godwitmq/godwit/snssqs"
+	"github.com/godwitmq/godwit/topology/onaws"
+	"github.com/godwitmq/godwit/topology/onkafka"
 )
 
 // backendFlags are the flags with which an operator's command finds the channels. Addresses and credentials come from
@@ -191,9 +193,13 @@ func (b *backendFlags) useFile(cmd *cobra.Command, f *declared.File,
 	}
 	var backend driver.Backend
 	if name == onKafka {
-		backend, err = kafka.Open(ctx, f.Kafka(store))
+		o := onkafka.Options(f.Spec)
+		o.Store = store
+		backend, err = kafka.Open(ctx, o)
 	} else {
-		backend, err = snssqs.Open(ctx, f.AWS(store))
+		o := onaws.Options(f.Spec)
+		o.Store = store
+		backend, err = snssqs.Open(ctx, o)
 	}
 	if err != nil {
 		return err

@@ -182,6 +182,8 @@ var plan = []room{
 		},
 		others: []string{yamlV3},
 	},
+	{path: "topology/onaws", ours: []string{"snssqs", "topology"}},
+	{path: "topology/onkafka", ours: []string{"kafka", "topology"}},
 	{path: "telemetry/emf", others: []string{otel + "/attribute", otel + "/sdk/metric"}},
 
 	{path: "console", ours: []string{
@@ -279,7 +281,7 @@ var plan = []room{
 		path: "cmd/godwit/internal/dashboard", ours: []string{"cmd/godwit/internal/screen", "driver", "ops"},
 		others: []string{"github.com/gdamore/tcell/v2"},
 	},
-	{path: "cmd/godwit/internal/declared", ours: []string{"driver", "kafka", "s3store", "snssqs", "topology"}},
+	{path: "cmd/godwit/internal/declared", ours: []string{"s3store", "topology"}},
 	{path: "cmd/godwit/internal/detach"},
 	{path: "cmd/godwit/internal/faults", ours: []string{"localaws", "localaws/wire"}},
 	{path: "cmd/godwit/internal/jq", others: []string{"github.com/itchyny/gojq"}},

@@ -1,5 +1,5 @@
 // Package declared reads files of declared channels for the command.
 //
-// Its nouns: a [File] is a declaration, or a plan of one that was written before. It says the options of the backend on
-// which its channels are.
+// Its nouns: a [File] is a declaration, or a plan of one that was written before. It says where the bodies of
+// large messages are.
 package declared

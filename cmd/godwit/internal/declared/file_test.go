@@ -5,13 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/godwitmq/godwit/cmd/godwit/internal/declared"
-	"github.com/godwitmq/godwit/kafka"
-	"github.com/godwitmq/godwit/snssqs"
 	"github.com/godwitmq/godwit/topology"
 )
 
@@ -35,29 +30,11 @@ func write(t *testing.T, text string) string {
 	return name
 }
 
-// A file says the options of the backends.
-func TestOptions(t *testing.T) {
+// A file says where the bodies of large messages are.
+func TestStore(t *testing.T) {
 	f, err := declared.Read(write(t, text))
 	if err != nil {
 		t.Fatal(err)
-	}
-	aws := f.AWS(nil)
-	if diff := cmp.Diff(map[string]snssqs.Resource{
-		"orders": {Queue: "legacy", DeadLetters: "legacy-dead"}, "wishes.*": {Topic: "legacy-wishes"},
-	}, aws.Names); diff != "" || aws.Namespace != "prod" {
-		t.Errorf("AWS (-want +got):\n%s", diff)
-	}
-	k := f.Kafka(nil)
-	if diff := cmp.Diff(map[string]kafka.ChannelOptions{
-		"orders":        {Retries: kafka.RetryPark, Ordering: kafka.OrderByKey},
-		"wishes.*":      {Partitions: 12},
-		"wishes.mobile": {Partitions: 12, Ordering: kafka.OrderNone},
-	}, k.Channels); diff != "" {
-		t.Errorf("Kafka (-want +got):\n%s", diff)
-	}
-	if k.Replication != 3 || k.Partitions != 6 || !cmp.Equal(k.Tiers, []time.Duration{time.Minute}) ||
-		k.Names["wishes.*"].Topic != "legacy-wishes" {
-		t.Errorf("Kafka: %+v", k)
 	}
 	if s, there := f.Store(); !there || s.Bucket != "acme" || s.Prefix != "big/" {
 		t.Errorf("the store: %+v", s)

@@ -17,6 +17,7 @@ import (
 	"github.com/godwitmq/godwit/kafka"
 	"github.com/godwitmq/godwit/local/kafkalocal"
 	"github.com/godwitmq/godwit/topology"
+	"github.com/godwitmq/godwit/topology/onkafka"
 )
 
 // settings are values of a topic's settings, of which a change is planned under the name of the setting.
@@ -139,7 +140,7 @@ func TestRoundTripOnKafka(t *testing.T) {
 				if err != nil {
 					t.Fatalf("seed %d: %v\n%s", seed, err, topology.Format(s))
 				}
-				o := file.Kafka(nil)
+				o := onkafka.Options(file.Spec)
 				o.Brokers, o.Client = []string{server.Addr()}, server.Reach()
 				o.Logger = slog.New(slog.DiscardHandler)
 				b, err := kafka.Open(t.Context(), o)
