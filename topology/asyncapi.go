@@ -1,10 +1,10 @@
 package topology
 
 import (
-	"strings"
 	"time"
 
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/internal/part"
 )
 
 // AsyncAPI returns the declared channels as a document of AsyncAPI 3.0 in JSON, with bindings of SNS and SQS: what is
@@ -24,17 +24,16 @@ func AsyncAPI(s *Spec) ([]byte, error) {
 			"action": action, "title": action + " " + channel, "channel": object{"$ref": "#/channels/" + channel},
 		}
 	}
-	names := &checker{Spec: s}
 	for i := range specs {
 		one := &specs[i]
 		if one.Channel.Queue == "" {
 			name := one.Channel.Exchange
-			channels[name] = asyncExchange(s, names, name)
+			channels[name] = asyncExchange(s, name)
 			operation("send", name)
 			continue
 		}
 		name := one.Channel.String()
-		channels[name] = asyncQueue(s, names, one)
+		channels[name] = asyncQueue(s, one)
 		if operation("receive", name); one.Channel.Exchange == "" {
 			operation("send", name)
 		}
@@ -49,11 +48,11 @@ func AsyncAPI(s *Spec) ([]byte, error) {
 	})
 }
 
-func asyncExchange(s *Spec, names *checker, name string) object {
+func asyncExchange(s *Spec, name string) object {
 	e := s.Exchanges[name]
 	topic := lastName(e.Topic)
 	if topic == "" {
-		topic = names.awsName(e.Ordered, name)
+		topic = awsName(s.Namespace, e.Ordered, name)
 	}
 	ordering := "standard"
 	if e.Ordered {
@@ -68,7 +67,7 @@ func asyncExchange(s *Spec, names *checker, name string) object {
 	}
 }
 
-func asyncQueue(s *Spec, names *checker, one *driver.ChannelSpec) object {
+func asyncQueue(s *Spec, one *driver.ChannelSpec) object {
 	name := one.Channel.String()
 	c, parts := s.Channels[name], []string{one.Channel.Queue}
 	about := "A queue."
@@ -82,7 +81,7 @@ func asyncQueue(s *Spec, names *checker, one *driver.ChannelSpec) object {
 	}
 	queue := func(own string, parts []string, retention time.Duration) object {
 		if own = lastName(own); own == "" {
-			own = names.awsName(one.Channel.Ordered, parts...)
+			own = awsName(s.Namespace, one.Channel.Ordered, parts...)
 		}
 		q := object{
 			"name": own, "fifoQueue": one.Channel.Ordered,
@@ -100,7 +99,7 @@ func asyncQueue(s *Spec, names *checker, one *driver.ChannelSpec) object {
 	}
 	sqs := object{"queue": main, "bindingVersion": "0.2.0"}
 	if !one.NoDeadLetters {
-		dead := queue(c.DeadLetters, append(parts, strings.TrimPrefix(deadSuffix, "--")), one.DeadRetention)
+		dead := queue(c.DeadLetters, append(parts, part.DeadLetters), one.DeadRetention)
 		sqs["deadLetterQueue"] = dead
 		main["redrivePolicy"] = object{
 			"deadLetterQueue": object{"name": dead["name"]}, "maxReceiveCount": one.MaxReceives,

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/godwitmq/godwit/internal/native"
 	"github.com/godwitmq/godwit/internal/part"
@@ -15,25 +14,13 @@ import (
 
 // Limits of SQS, SNS and Godwit.
 const (
-	maxName       = 80 // of a queue, with everything
 	maxDelay      = 15 * time.Minute
 	minRetention  = time.Minute
 	maxRetention  = 14 * day
 	shortestLease = 3 * time.Second
-	maxTags       = 50 - 12 // SQS allows 50, and Godwit sets up to 12
-	maxTagValue   = 256
 	maxValues     = 150 // of a filter policy
 	maxFilters    = 200 // of a topic
-	deadSuffix    = "--dlq"
-	orderedSuffix = ".fifo"
 )
-
-// ownTags are tags that Godwit sets, each with what to write instead.
-var ownTags = map[string]string{
-	"managed-by": "", "channel": "", "role": "", "namespace": "", "topology": "name",
-	"owner": "owner", "environment": "environment", "critical": "critical", "keep": "keep",
-	"alarm-age": "alarms", "alarm-depth": "alarms", "alarm-dead-letters": "alarms",
-}
 
 // Check returns every mistake of a declaration that a program has made, as a [*MistakesError]. [Read] has checked its
 // own.
@@ -54,7 +41,6 @@ func (s *Spec) check(m *mistakes) {
 		c.exchange(name)
 	}
 	filters := map[string]int{}
-	defer c.deadLetters()
 	for _, name := range s.ChannelNames() {
 		c.channel(name)
 		if exchange, _, many := cutName(name); many && !s.Channels[name].Filter.empty() {
@@ -64,6 +50,7 @@ func (s *Spec) check(m *mistakes) {
 			}
 		}
 	}
+	c.deadLetters()
 }
 
 func (f Filter) empty() bool { return len(f.Exact)+len(f.Prefix)+len(f.Exclude) == 0 }
@@ -120,7 +107,7 @@ func (c *checker) exchange(name string) {
 	c.mapped(path+".topic", e.Topic, e.Ordered)
 	at := lastName(e.Topic)
 	if at == "" {
-		at = c.awsName(e.Ordered, name)
+		at = awsName(c.Namespace, e.Ordered, name)
 		c.length(path, at)
 	}
 	if other := c.topics[at]; other != "" {
@@ -151,8 +138,8 @@ func (c *checker) channel(name string) {
 	}
 	at := lastName(ch.Queue)
 	if at == "" {
-		at = c.awsName(ordered, parts...)
-		c.length(path, c.awsName(ordered, append(parts, "dlq")...))
+		at = awsName(c.Namespace, ordered, parts...)
+		c.length(path, awsName(c.Namespace, ordered, append(parts, part.DeadLetters)...))
 	}
 	if other := c.taken[at]; other != "" {
 		c.add(path, "it has the queue %s, as %s has: give each channel its own", at, other)
@@ -177,32 +164,6 @@ func (c *checker) deadLetters() {
 			c.add("channels."+name+".dead_letters", "%s is the queue of %s, whose dead letters would be dead letters of "+
 				"dead letters: name another queue", at, of)
 		}
-	}
-}
-
-// name checks the form of a channel's name.
-func (c *checker) name(path, name string) {
-	first, second, many := cutName(name)
-	if of, dead := strings.CutSuffix(name, "@dlq"); dead {
-		if strings.HasSuffix(of, "@dlq") {
-			c.add(path, "dead letters have no dead letters of their own: remove it")
-			return
-		}
-		c.add(path, "the dead letters of %s are declared with it: remove it, and set dead_letter_retention there", of)
-		return
-	}
-	for _, one := range map[bool][]string{true: {first, second}, false: {name}}[many] {
-		switch err := part.Check(one); {
-		case one == "*":
-			c.add(path, "an exchange is declared under exchanges: move it there, as %s", first)
-		case many && one == "fifo":
-			c.add(path, "order is a key, not a part of the name: call it %s, and set ordered: true", first)
-		case err != nil:
-			c.add(path, "%q is no name of a channel: %v", name, err)
-		default:
-			continue
-		}
-		return
 	}
 }
 
@@ -281,88 +242,6 @@ func (c *checker) high(path string, high, ordered bool) {
 	}
 }
 
-// mapped checks the name of an existing resource.
-func (c *checker) mapped(path, resource string, ordered bool) {
-	if resource == "" {
-		return
-	}
-	if fifo := strings.HasSuffix(resource, orderedSuffix); fifo != ordered {
-		c.add(path, "%s is %s, and the channel is %s: change ordered, or name another one", lastName(resource),
-			inWords(fifo), inWords(ordered))
-	}
-}
-
-func inWords(ordered bool) string {
-	if ordered {
-		return "ordered (FIFO)"
-	}
-	return "not ordered"
-}
-
-// lastName is the name in a URL or an ARN.
-func lastName(resource string) string { return resource[strings.LastIndexAny(resource, "/:")+1:] }
-
-// awsName is the name of a queue or a topic.
-func (c *checker) awsName(ordered bool, parts ...string) string {
-	name := strings.Join(parts, "--")
-	if c.Namespace != "" {
-		name = c.Namespace + "---" + name
-	}
-	if ordered {
-		name += orderedSuffix
-	}
-	return name
-}
-
-func (c *checker) length(path, name string) {
-	if n := len(name); n > maxName {
-		c.add(path, "its name %s has %d characters, %d more than SQS accepts: shorten it or the namespace", name, n,
-			n-maxName)
-	}
-}
-
-func (c *checker) tags(path, owner string, tags map[string]string) {
-	c.tagValue(path+".owner", owner)
-	if len(tags) > maxTags {
-		c.add(path+".tags", "it has %d tags, and there is room for %d beside those of Godwit", len(tags), maxTags)
-	}
-	for _, name := range slices.Sorted(maps.Keys(tags)) {
-		at := path + ".tags." + name
-		key, own := ownTags[name]
-		switch {
-		case own && key != "":
-			c.add(at, "this tag has a key of its own: write %s", key)
-		case own:
-			c.add(at, "Godwit sets this tag itself: use another name")
-		case name == "" || len(name) > 128:
-			c.add(at, "the name of a tag has 1 to 128 characters")
-		case strings.HasPrefix(strings.ToLower(name), "aws:"):
-			c.add(at, "AWS keeps names that begin with aws: for itself: use another name")
-		default:
-			c.tagText(at, name)
-		}
-		c.tagValue(at, tags[name])
-	}
-}
-
-func (c *checker) tagValue(path, value string) {
-	if len(value) > maxTagValue {
-		c.add(path, "it has %d characters, and the value of a tag has at most %d", len(value), maxTagValue)
-	}
-	c.tagText(path, value)
-}
-
-// tagText checks the characters of a tag, which are the same for all services of AWS.
-func (c *checker) tagText(path, text string) {
-	for _, r := range text {
-		if !unicode.In(r, unicode.L, unicode.N, unicode.Z) && !strings.ContainsRune("_.:/=+-@", r) {
-			c.add(path, "%q has %q: the name and the value of a tag can have letters, digits, spaces and _ . : / = + - @",
-				text, r)
-			return
-		}
-	}
-}
-
 // ownAttributes are attributes that Godwit sets, each with the key to write instead.
 var ownAttributes = map[string]string{
 	"DelaySeconds": "delay", "MessageRetentionPeriod": "retention", "VisibilityTimeout": "lease",
@@ -437,16 +316,4 @@ func (c *checker) kafka(path string, k *ChannelKafka) {
 			c.add(fmt.Sprintf("%s.tiers.%d", path, i), "it is %v: tiers are whole seconds, in ascending order", d)
 		}
 	}
-}
-
-// cutName divides the name of an exchange's channel; many is false for the name of a queue of its own.
-func cutName(name string) (exchange, queue string, many bool) { return strings.Cut(name, ".") }
-
-// undeclared is the error for a name that is not declared.
-func (s *Spec) undeclared(name string) error {
-	names := s.ChannelNames()
-	for _, exchange := range s.ExchangeNames() {
-		names = append(names, exchange+".*")
-	}
-	return fmt.Errorf("topology: %q is not declared%s: add it to the file", name, suggestion(name, names))
 }

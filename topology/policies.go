@@ -247,7 +247,7 @@ func (a arns) named(service, name string) string {
 }
 
 func (a arns) name(ordered bool, parts ...string) string {
-	return (&checker{Spec: a.spec}).awsName(ordered, parts...)
+	return awsName(a.spec.Namespace, ordered, parts...)
 }
 
 // later is where messages of a channel or an exchange wait for their time.
@@ -270,7 +270,7 @@ func (a arns) topic(exchange string) string {
 func (a arns) queueName(channel string, dead, ordered bool) string {
 	parts := strings.SplitN(channel, ".", 2)
 	if dead {
-		parts = append(parts, "dlq")
+		parts = append(parts, part.DeadLetters)
 	}
 	return a.name(ordered, parts...)
 }

@@ -2,6 +2,7 @@ package topology
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -264,4 +265,13 @@ func (s *Spec) resources() (all []driver.ChannelSpec, err error) {
 		add(s.Channels[name].Attributes, one, oneErr)
 	}
 	return all, err
+}
+
+// undeclared is the error for a name that is not declared.
+func (s *Spec) undeclared(name string) error {
+	names := s.ChannelNames()
+	for _, exchange := range s.ExchangeNames() {
+		names = append(names, exchange+".*")
+	}
+	return fmt.Errorf("topology: %q is not declared%s: add it to the file", name, suggestion(name, names))
 }

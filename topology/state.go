@@ -225,7 +225,7 @@ func (r *stateResource) named(s *Spec) bool {
 	if dead {
 		parts = append(parts, part.DeadLetters)
 	}
-	return r.Name == (&checker{Spec: s}).awsName(r.Channel.Ordered, parts...)
+	return r.Name == awsName(s.Namespace, r.Channel.Ordered, parts...)
 }
 
 // defaultLease is the lease of a consumer that asks for none.
