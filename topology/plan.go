@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/godwitmq/godwit"
@@ -78,6 +79,9 @@ func Plan(ctx context.Context, b godwit.Backend, s *Spec) (*Changes, error) {
 	return c, err
 }
 
+// bucket is the resource of the store of large messages.
+const bucket = "bucket"
+
 // plan also returns the specifications that were compared.
 func plan(ctx context.Context, b godwit.Backend, s *Spec) (*Changes, []driver.ChannelSpec, error) {
 	do := driver.OperationsOf(b)
@@ -106,18 +110,33 @@ func plan(ctx context.Context, b godwit.Backend, s *Spec) (*Changes, []driver.Ch
 	if err != nil {
 		return nil, nil, fmt.Errorf("topology: plan: %w", err)
 	}
-	c := &Changes{Topology: s.name(), Same: len(specs)}
-	changed := map[string]bool{}
+	c := &Changes{Topology: s.name()}
+	changed, replaced := map[string]bool{}, map[string]bool{}
 	for _, d := range differ {
 		one := Step{
 			Kind: StepKind(d.Kind.String()), Channel: d.Channel.String(), Resource: d.Resource, Name: d.Name,
 			Attribute: d.Attribute, From: d.From, To: d.To, Risk: d.Risk, Note: d.Note, ByHand: d.Steps,
 		}
+		if one.Resource == bucket {
+			one.Name = s.Payloads.Bucket // the store does not tell
+		}
 		c.Steps = append(c.Steps, one)
-		changed[one.Channel] = true
+		changed[one.Channel], replaced[one.Channel] = true, replaced[one.Channel] || one.Kind == StepReplace
 	}
-	c.Same -= len(changed)
-	c.Steps = append(c.Steps, orphans...)
+	other := func(channel string) bool { // it has another order than declared, as its exchange may have
+		exchange, _, many := cutName(channel)
+		return replaced[channel] || many && replaced[exchange+".*"]
+	}
+	for i := range specs {
+		if name := specs[i].Channel.String(); !changed[name] && !other(name) {
+			c.Same++
+		}
+	}
+	for _, o := range orphans {
+		if !other(strings.TrimSuffix(o.Channel, "@dlq")) {
+			c.Steps = append(c.Steps, o)
+		}
+	}
 	return c, specs, orphansErr
 }
 

@@ -90,7 +90,8 @@ func TestApply(t *testing.T) {
 	inWorld(t, func(w *world) {
 		s := shop(t)
 		c := w.plan(s)
-		if !c.Drift() || c.Same != 0 || len(c.Steps) != 1+2+5*2+3 || c.Steps[0].Resource != "bucket" {
+		if !c.Drift() || c.Same != 0 || len(c.Steps) != 1+2+5*2+3 || c.Steps[0].Resource != "bucket" ||
+			c.Steps[0].Name != s.Payloads.Bucket {
 			t.Errorf("the first plan: %d the same, %q", c.Same, lines(c.Steps))
 		}
 		var told []topology.Step
@@ -136,6 +137,46 @@ func TestOrphans(t *testing.T) {
 		}
 		w.planIs("after they were destroyed", s)
 		w.planIs("another topology", other)
+	})
+}
+
+// A channel with another order than declared is replaced by a person, and is no orphan before that, nor are the queues
+// of such an exchange. Apply leaves them, and makes all others.
+func TestReplace(t *testing.T) {
+	inWorld(t, func(w *world) {
+		s := &topology.Spec{
+			Name: "shop", Exchanges: map[string]topology.Exchange{"e": {}},
+			Channels: map[string]topology.Channel{"orders": {}, "left": {}, "e.a": {}},
+		}
+		w.apply(s, nil)
+		s.Exchanges["e"] = topology.Exchange{Ordered: true}
+		s.Channels = map[string]topology.Channel{"orders": {Ordered: true}, "bills": {}, "e.a": {Ordered: true}}
+		orphans := []string{"orphan left queue", "orphan left@dlq dead-letters"}
+		w.planIs("another order", s, append([]string{
+			"replace e.* topic Ordered", "create bills dead letters", "create bills queue",
+			"replace orders dead letters Ordered",
+		}, orphans...)...)
+		done := w.apply(s, nil)
+		if len(done.Done) != 2 || len(done.Left) != 4 || done.Left[1].ByHand[0] != "stop the producers of orders" {
+			t.Errorf("%q are done, %+v are left", lines(done.Done), done.Left)
+		}
+		if same := w.plan(s).Same; same != 1 {
+			t.Errorf("%d are the same, want the bills", same)
+		}
+		for _, old := range []driver.Channel{
+			{Queue: "orders"},
+			{Queue: "orders", DeadLetter: true},
+			{Exchange: "e", Queue: "a"},
+			{Exchange: "e", Queue: "a", DeadLetter: true},
+			{Exchange: "e"},
+		} {
+			if _, err := w.b.Remove(w.Context(), old, false); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(2 * time.Minute)
+		w.apply(s, nil)
+		w.planIs("the old ones were removed", s, orphans...)
 	})
 }
 

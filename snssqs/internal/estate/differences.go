@@ -32,7 +32,7 @@ func notMade(d driver.Difference) driver.Difference {
 }
 
 // otherOrder is the difference of a resource that exists with the other order.
-func otherOrder(d driver.Difference, ch driver.Channel) driver.Difference {
+func otherOrder(d driver.Difference) driver.Difference {
 	d.Kind, d.To = driver.DiffersBeyondChange, d.Name
 	d.From = strings.TrimSuffix(d.Name, fifoSuffix)
 	if d.From == d.Name {
@@ -41,7 +41,7 @@ func otherOrder(d driver.Difference, ch driver.Channel) driver.Difference {
 	d.Attribute = "Ordered"
 	d.Risk = "messages that are sent while both exist can overtake each other"
 	d.Steps = []string{
-		"stop the producers of " + ch.String(), "wait until its consumers have handled what waits",
+		"stop the producers of " + d.Channel.String(), "wait until its consumers have handled what waits",
 		"delete it with godwit rm, and its dead letters when nothing in them is needed",
 		"apply the declaration, and start consumers and producers with the new order",
 	}

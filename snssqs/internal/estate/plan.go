@@ -186,7 +186,7 @@ func (p Planner) queue(ctx context.Context, s driver.ChannelSpec, t *plannedTopi
 		other.Ordered = !other.Ordered
 		if s.Mode == driver.Declare {
 			if there, err := p.Queues.exists(ctx, other, nil); err != nil || there {
-				return nil, []driver.Difference{otherOrder(d, s.Channel)}, err
+				return nil, []driver.Difference{otherOrder(d)}, err
 			}
 		}
 		return nil, []driver.Difference{d}, nil

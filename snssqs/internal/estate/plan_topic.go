@@ -101,7 +101,7 @@ func (p Planner) topic(ctx context.Context, s driver.ChannelSpec, t *plannedTopi
 			other := ExchangeOf(s.Channel)
 			other.Ordered = !other.Ordered
 			if there, err := p.Topics.exists(ctx, other, nil); err != nil || there {
-				return []driver.Difference{otherOrder(d, s.Channel)}, err
+				return []driver.Difference{otherOrder(d)}, err
 			}
 		}
 		return []driver.Difference{d}, nil
