@@ -182,6 +182,7 @@ func (r *request) back(instead string) string {
 // groupRow is a group of dead letters.
 type groupRow struct {
 	ops.Group
+	Undated  bool
 	Href     string
 	Selected bool
 	Share    int64 // percent of all
@@ -234,7 +235,7 @@ func (d *deadData) groups(r *request) {
 		}
 		g := &shown.Groups[i]
 		one := groupRow{
-			Group: g.Group, Href: r.with("filter", "group:"+g.ID),
+			Group: g.Group, Undated: g.Undated, Href: r.with("filter", "group:"+g.ID),
 			Share: percent(int64(g.Count), int64(shown.Matched)),
 		}
 		one.Selected = f != nil && f.Selection.Group == g.ID
@@ -321,6 +322,9 @@ func groupName(g *group) string {
 	}
 	if g.Kind != "" {
 		name = g.Kind + ": " + name
+	}
+	if g.Undated {
+		name += ", by the time sent"
 	}
 	return name
 }

@@ -44,6 +44,33 @@ func TestDead(t *testing.T) {
 	})
 }
 
+// A message that SQS itself has moved to the dead letters has the time at which it was sent: the pages say that, and
+// nothing of a time of death.
+func TestDeadByTheService(t *testing.T) {
+	inWorld(t, &console.Options{}, func(w *world) {
+		err := w.local.Ensure(w.Context(), driver.ChannelSpec{Channel: mails, Owner: true, MaxReceives: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.send(mails, driver.Message{Body: []byte("a")})
+		time.Sleep(time.Hour)
+		for n := range 2 {
+			if got := w.each(mails, 1, func(*driver.Delivery) driver.Settlement {
+				return driver.Settlement{Action: driver.Release}
+			}); len(got) != 1-n {
+				t.Fatalf("receive %d: %q", n+1, got)
+			}
+		}
+		page := w.get("/channel/mails@dlq/dead")
+		w.says(page, "1 dead letter in 1 group", "The service gave no reason", "sent 1 h", "by the time sent",
+			"unknown; sent 2000-01-01 00:00:00")
+		link := regexp.MustCompile(`href="(/channel/mails@dlq/messages/[^"]+)"`).FindStringSubmatch(page)
+		w.says(w.get(link[1]), "<strong>sent</strong><time>2000-01-01 00:00:00",
+			"died: the service gave no reason</strong><time>time unknown", "does not tell when")
+		w.silent(w.get(link[1]), "came to the dead letters</strong>")
+	})
+}
+
 // Somebody who may see figures sees groups, and no text of an error or a message.
 func TestDeadFigures(t *testing.T) {
 	inWorld(t, &console.Options{Level: console.LevelFigures}, func(w *world) {

@@ -106,8 +106,12 @@ func life(e *ops.Entry) (all []event) {
 		if n := o.Death.Attempts; n > 0 {
 			all = append(all, event{What: plural(int64(n), "attempt"), More: consumerOf(o), Class: "warn"})
 		}
-		all = append(all, event{At: o.Death.Last, What: "died: " + kindOf(e.Kind()), More: e.Reason(), Class: "bad"})
-		if e.SentAt.After(o.Death.Last) {
+		died := event{At: o.Death.Last, What: "died: " + kindOf(e.Kind()), More: e.Reason(), Class: "bad"}
+		if undated(e) && died.More == "" {
+			died.More = "the service has moved it to the dead letters, and does not tell when"
+		}
+		all = append(all, died)
+		if e.SentAt.After(o.Death.Last) && !undated(e) {
 			all = append(all, event{At: e.SentAt, What: "came to the dead letters", Class: "plain"})
 		} else {
 			all = append([]event{{At: e.SentAt, What: "sent", Class: "ok"}}, all...)

@@ -59,7 +59,9 @@ type scan struct {
 type found struct {
 	ID, Group, Kind, Type, Error, Shape string
 	OrderKey, RoutingKey                string
-	Sent, Died                          time.Time
+	Sent                                time.Time
+	Died                                time.Time // when it was sent, if it is undated
+	Undated                             bool      // a service has moved it to the dead letters, and does not tell when
 	Attempts                            int32
 	Size                                int64
 	Stored                              bool // its body is in the store
@@ -70,7 +72,8 @@ type found struct {
 // group is messages that died of the same kind of error, with the times of their deaths.
 type group struct {
 	ops.Group
-	died []int64 // in seconds since 1970
+	died    []int64 // in seconds since 1970
+	Undated bool    // they are those at which its messages were sent
 }
 
 // scans keeps the last looks.
@@ -288,8 +291,9 @@ func (r *reading) see(ctx context.Context, e *ops.Entry) {
 	r.scan.Matched++
 	f := found{
 		ID: e.ID, Group: e.Group(), Kind: e.Kind(), Type: e.Type, Error: chart.Plain(e.Reason(), glimpseMost),
-		OrderKey: e.OrderKey, RoutingKey: e.RoutingKey, Sent: e.SentAt, Died: e.Died(), Attempts: e.Attempts(),
-		Size: max(e.Size, int64(len(e.Delivery.Body))), Stored: e.Opener != nil,
+		OrderKey: e.OrderKey, RoutingKey: e.RoutingKey, Sent: e.SentAt, Died: e.Died(), Undated: undated(e),
+		Attempts: e.Attempts(),
+		Size:     max(e.Size, int64(len(e.Delivery.Body))), Stored: e.Opener != nil,
 	}
 	r.group(e, &f)
 	if len(r.scan.Found) >= foundMost {
@@ -316,7 +320,7 @@ func (r *reading) group(e *ops.Entry, f *found) {
 		r.groups[f.Group] = n
 		one := ops.Groups([]ops.Entry{*e})[0]
 		one.Count, one.First, one.Last = 0, f.Died, f.Died
-		r.scan.Groups = append(r.scan.Groups, group{Group: one})
+		r.scan.Groups = append(r.scan.Groups, group{Group: one, Undated: f.Undated})
 	}
 	g := &r.scan.Groups[n]
 	g.Count++
@@ -328,6 +332,10 @@ func (r *reading) group(e *ops.Entry, f *found) {
 		g.Last, g.Error = f.Died, e.Reason()
 	}
 }
+
+// undated reports whether a message is a dead letter of which nobody knows when it died: SQS moves messages by itself
+// that were received too often, with the time at which they were sent.
+func undated(e *ops.Entry) bool { return e.Origin != nil && e.Origin.Death.Last.IsZero() }
 
 func (r *reading) done() *scan {
 	slices.SortStableFunc(r.scan.Groups, func(a, b group) int { return cmp.Compare(b.Count, a.Count) })

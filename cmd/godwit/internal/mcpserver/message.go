@@ -108,7 +108,7 @@ func (s *Server) messageOf(ctx context.Context, e *ops.Entry) message {
 	t := text{Note: note, Masked: !s.o.Bodies, Type: plain(e.Type, textMost), OrderKey: e.OrderKey + e.Tenant}
 	if e.Origin != nil {
 		m.Kind, m.Group, t.Error = e.Kind(), e.Group(), plain(e.Reason(), textMost)
-		if died := e.Died(); !died.IsZero() {
+		if died := e.Origin.Death.Last; !died.IsZero() {
 			m.Died = new(died.UTC())
 		}
 	}
