@@ -71,6 +71,23 @@ func TestDeadByTheService(t *testing.T) {
 	})
 }
 
+// The life of a dead letter begins when it was sent, not when its copy came to the dead letters.
+func TestLifeOfADeadLetter(t *testing.T) {
+	inWorld(t, &console.Options{}, func(w *world) {
+		w.send(orders, driver.Message{Body: []byte("a")})
+		time.Sleep(time.Minute)
+		w.each(orders, 1, func(*driver.Delivery) driver.Settlement {
+			death := driver.Death{Error: "no", Kind: "exhausted", Last: time.Now()}
+			time.Sleep(time.Second)
+			return driver.Settlement{Action: driver.Reject, Death: &death}
+		})
+		link := regexp.MustCompile(`href="(/channel/orders@dlq/messages/[^"]+)"`).FindStringSubmatch(w.get(deadPath))
+		w.says(w.get(link[1]), "<strong>sent</strong><time>2000-01-01 00:00:00",
+			"died: exhausted</strong><time>2000-01-01 00:01:00",
+			"came to the dead letters</strong><time>2000-01-01 00:01:01")
+	})
+}
+
 // Somebody who may see figures sees groups, and no text of an error or a message.
 func TestDeadFigures(t *testing.T) {
 	inWorld(t, &console.Options{Level: console.LevelFigures}, func(w *world) {

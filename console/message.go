@@ -93,7 +93,15 @@ func messagePage(r *request) (*view, error) {
 
 // life lists what is known of a message's way.
 func life(e *ops.Entry) (all []event) {
+	sent := event{At: e.First, What: "sent", Class: "ok"}
+	if sent.At.IsZero() {
+		sent.At = e.SentAt
+	}
 	if o := e.Origin; o != nil {
+		if !undated(e) && !sent.At.Before(o.Death.Last) { // it is when it came to the dead letters
+			sent.At = time.Time{}
+		}
+		all = append(all, sent)
 		for i, id := range o.Earlier {
 			all = append(all, event{
 				What: fmt.Sprintf("died (%d)", i+1),
@@ -113,11 +121,12 @@ func life(e *ops.Entry) (all []event) {
 		all = append(all, died)
 		if e.SentAt.After(o.Death.Last) && !undated(e) {
 			all = append(all, event{At: e.SentAt, What: "came to the dead letters", Class: "plain"})
-		} else {
-			all = append([]event{{At: e.SentAt, What: "sent", Class: "ok"}}, all...)
 		}
 	} else {
-		all = append(all, event{At: e.SentAt, What: "sent", Class: "ok"})
+		all = append(all, sent)
+		if e.SentAt.After(sent.At) {
+			all = append(all, event{At: e.SentAt, What: "sent again", Class: "plain"})
+		}
 		if !e.Due.IsZero() {
 			all = append(all, event{At: e.Due, What: "due", More: "it was sent with a delay", Class: "plain"})
 		}

@@ -36,9 +36,9 @@ func (b *busy) Operations() driver.Operations {
 			n := func(rate float64) driver.Reading[int64] { return driver.Reading[int64]{Value: int64(rate * seconds)} }
 			all[i] = driver.Activity{
 				Channel: c, Since: since, Until: time.Now(), Sent: n(r[0]), Received: n(r[1]), Deleted: n(r[1]),
-				EmptyReceives: n(0.1),
-				Consumers:     driver.Reading[int64]{Err: driver.ErrNotCounted},
-				Oldest:        driver.Reading[time.Duration]{Value: b.ages[c.String()]},
+				EmptyReceives: n(0.1), SentBytes: n(r[0] * float64(len(c.Queue)*8<<10)),
+				Consumers: driver.Reading[int64]{Err: driver.ErrNotCounted},
+				Oldest:    driver.Reading[time.Duration]{Value: b.ages[c.String()]},
 			}
 		}
 		return all, nil
