@@ -62,6 +62,9 @@ func New(b driver.Backend, o *Options) (*Console, error) {
 	if c.o.Path = strings.TrimSuffix(c.o.Path, "/"); c.o.Path != "" && !strings.HasPrefix(c.o.Path, "/") {
 		return nil, fmt.Errorf("console: Options.Path is %q: it must begin with a slash", c.o.Path)
 	}
+	if err := checkTraces(c.o.Traces); err != nil {
+		return nil, err
+	}
 	var err error
 	if c.guard, err = newGuard(&c.o); err != nil {
 		return nil, err

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
+	"regexp"
 	"strings"
 	"time"
 
@@ -40,7 +42,7 @@ type messageData struct {
 	Fetch, Download    string
 	Plan, Edit         string
 	Dead, May, CanEdit bool
-	Trace              string
+	Trace, TraceHref   string
 	Select, GroupHref  string
 	Text               string // that can be edited
 }
@@ -73,6 +75,7 @@ func messagePage(r *request) (*view, error) {
 			d.Trace = value
 		}
 	}
+	d.TraceHref = traceHref(c.o.Traces, d.Trace)
 	d.Events = life(e)
 	if e.Opener != nil && r.FormValue("body") != "whole" {
 		d.Stored = true
@@ -89,6 +92,33 @@ func messagePage(r *request) (*view, error) {
 		}
 	}
 	return &view{title: id, name: "message", nav: "now", data: d}, nil
+}
+
+// traceMark stands for the id of a trace in Options.Traces.
+const traceMark = "{trace}"
+
+// checkTraces checks Options.Traces.
+func checkTraces(address string) error {
+	u, err := url.Parse(address)
+	web := err == nil && (u.Scheme == "http" || u.Scheme == "https")
+	if address != "" && (!web || !strings.Contains(address, traceMark)) {
+		return fmt.Errorf("console: Options.Traces is %q: it must be an address of http or https with %s in it", address,
+			traceMark)
+	}
+	return nil
+}
+
+// traceForms are the forms in which messages name their trace: that of W3C, and that of X-Ray.
+var traceForms = regexp.MustCompile(`^(?:[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-|` +
+	`Root=(1-[0-9a-f]{8}-[0-9a-f]{24})(?:;|$))`)
+
+// traceHref is the address of a message's trace; "": there is none.
+func traceHref(address, trace string) string {
+	id := traceForms.FindStringSubmatch(trace)
+	if address == "" || id == nil {
+		return ""
+	}
+	return strings.ReplaceAll(address, traceMark, id[1]+id[2])
 }
 
 // life lists what is known of a message's way.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/godwitmq/godwit/console"
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/driver/memdriver"
 )
 
 var messageLink = regexp.MustCompile(`href="(/channel/[\w.@]+/messages/[^"?/]+)"`)
@@ -111,4 +112,39 @@ func TestMask(t *testing.T) {
 		run := w.post("/channel/orders@dlq/plan", "kind", "requeue", "filter", "all")
 		w.says(w.settled(run), "2 messages")
 	})
+}
+
+// A message with a trace has a link to it, where the options say the address of traces.
+func TestTraces(t *testing.T) {
+	const id = "4bf92f3577b34da6a3ce929d0e0e0091"
+	for at, wrong := range map[string]bool{
+		"javascript:alert('{trace}')": true, "https://traces.example.com/": true, "{trace}": true,
+		"https://traces.example.com/{trace}": false, "": false,
+	} {
+		c, err := console.New(new(memdriver.Backend), &console.Options{Traces: at})
+		if (err != nil) != wrong {
+			t.Errorf("%s: %v", at, err)
+		}
+		if err == nil {
+			if err := c.Close(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	for parent, link := range map[string]string{
+		"00-" + id + "-00f067aa0ba902b7-01": `<a href="https://traces.example.com/` + id + `?a=b" rel="noreferrer">00-`,
+		"00-" + strings.ToUpper(id):         "", "\"><script>": "",
+	} {
+		inWorld(t, &console.Options{Traces: "https://traces.example.com/{trace}?a=b"}, func(w *world) {
+			w.send(orders, driver.Message{
+				Body: []byte("a"), Header: []driver.Header{{Name: "traceparent", Value: parent}},
+			})
+			path := messageLink.FindStringSubmatch(w.get("/channel/orders/messages"))[1]
+			if page := w.get(path); link != "" {
+				w.says(page, link)
+			} else {
+				w.silent(page, "traces.example.com")
+			}
+		})
+	}
 }

@@ -46,6 +46,9 @@ type Options struct {
 	// Requests is how many requests a minute the looks may cost. Lower it if the account's limits or prices matter. 0:
 	// 1,200.
 	Requests int
+	// Traces is the address of a trace where traces are shown, with {trace} for its id, such as
+	// https://jaeger.example.com/trace/{trace}. Set it to link messages with their traces. "": none.
+	Traces string
 	// Expression compiles expressions on bodies, for the term jq of filters and for edits of several messages. Set it
 	// to offer them; they must end by themselves. nil: there are none.
 	Expression func(text string) (Expression, error)

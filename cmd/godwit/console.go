@@ -93,7 +93,9 @@ func newConsole() *cobra.Command {
 		"the `name` of a header whose value is hidden; may be repeated")
 	f.StringArrayVar(&c.Mask.Paths, "mask", nil,
 		"the `path` of a hidden value in JSON bodies; such as card.number; may be repeated")
-	manual.Rare(cmd, "interval", "requests", "name", "mask-header")
+	f.StringVar(&c.Traces, "traces", "",
+		"the `URL` of a trace, with {trace} for its id, to link messages with their traces")
+	manual.Rare(cmd, "interval", "requests", "name", "mask-header", "traces")
 	manual.More(cmd, "The level figures is for numbers and settings, bodies also for messages, and act for requeue, delete, "+
 		"pause and everything else that changes something. A proxy says in a header who has signed in. Each line of the "+
 		"file --auth is a name, a level, the word password or token, and the secret:\n\n"+
