@@ -34,7 +34,7 @@ func golden(t *testing.T, file string, charts []drawn) {
 	t.Helper()
 	var b strings.Builder
 	b.WriteString("<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n<title>" + file + "</title>\n" +
-		"<link rel=\"stylesheet\" href=\"chart.css\">\n")
+		"<link rel=\"stylesheet\" href=\"../../../static/style.css\">\n")
 	for _, d := range charts {
 		svg := string(d.chart.SVG())
 		check(t, d.name, svg)
@@ -182,13 +182,13 @@ func TestClasses(t *testing.T) {
 			t.Errorf("doc.go lists %s, and no golden file has it", class)
 		}
 	}
-	styled := regexp.MustCompile(`\.c-[a-z0-9-]+`).FindAllString(read(t, "testdata/chart.css"), -1)
+	styled := regexp.MustCompile(`\.c-[a-z0-9-]+`).FindAllString(read(t, "../../static/style.css"), -1)
 	for class := range used {
 		if !slices.Contains(listed, class) {
 			t.Errorf("doc.go does not list %s", class)
 		}
 		if !slices.Contains(styled, "."+class) {
-			t.Errorf("testdata/chart.css has no rule for %s", class)
+			t.Errorf("static/style.css has no rule for %s", class)
 		}
 	}
 }

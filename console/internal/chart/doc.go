@@ -17,8 +17,8 @@
 //
 // # Classes
 //
-// A chart has no colors. The style sheet gives them by class; testdata/chart.css is a complete one, light and dark.
-// A class of a color sets color and fill: currentColor. Sizes are attributes, so that a style sheet sets none of them.
+// A chart has no colors. The style sheet of the console, static/style.css, gives them by class, light and dark. A class
+// of a color sets color and fill: currentColor. Sizes are attributes, so that a style sheet sets none of them.
 //
 // The root element has the class of its chart: c-sparkline, c-lines, c-bands, c-strip, c-bars, c-heat-map, c-flow,
 // c-map, c-lanes, c-dots. Below it:
