@@ -8,9 +8,10 @@ const (
 	labelWidth = 190
 	valueWidth = 110
 	topMargin  = 4
-	// Up to narrow, a bar is below its label and its value; from wide on, there is room for longer labels.
+	// Up to narrow, a bar is below its label and its value; from wide on, there is room for longer labels and values.
 	narrow, wide   = 480, 1000
 	wideLabelWidth = 250
+	wideValueWidth = 150
 )
 
 // labels is the width of the labels of a chart.
@@ -36,10 +37,13 @@ func lineAt(w int, y, high float64) line {
 			value: box{width, y + 12, width * 0.4, 0}, next: y + 17 + high + 8,
 		}
 	}
-	left := labels(w)
+	left, right := labels(w), float64(valueWidth)
+	if w >= wide {
+		right = wideValueWidth
+	}
 	return line{
-		label: box{0, y + 14, left - 8, 0}, bar: box{left, y + 4, width - left - valueWidth, high},
-		value: box{width, y + 14, valueWidth - 6, 0}, next: y + 8 + high,
+		label: box{0, y + 14, left - 8, 0}, bar: box{left, y + 4, width - left - right, high},
+		value: box{width, y + 14, right - 6, 0}, next: y + 8 + high,
 	}
 }
 

@@ -34,6 +34,10 @@ func TestBars(t *testing.T) {
 				{Label: "mails", Value: 31, Second: 30.8, Href: "/mails"},
 			},
 		}},
+		{"two long amounts", chart.Bars{
+			Label: "cost a month", Unit: chart.Dollars, Name: "now", Second: "with full batches", Width: 1180,
+			Rows: []chart.Bar{{Label: "thumbnails", Value: 619.07, Second: 322.19}},
+		}},
 		{"none", chart.Bars{Label: "handler time by key"}},
 	})
 }
