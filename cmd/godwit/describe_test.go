@@ -6,13 +6,10 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/godwitmq/godwit"
-	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/cmd/godwit/internal/described"
 	"github.com/godwitmq/godwit/kafka"
-	"github.com/godwitmq/godwit/ops"
-	"github.com/godwitmq/godwit/ops/describe"
 )
 
 // wants fails unless a text has all parts, in their order.
@@ -60,7 +57,7 @@ func TestDescribe(t *testing.T) {
 	out, _, _ = call(t, "describe", "events.mail@dlq")
 	wants(t, out, "dead-letters", "  events.mail: queue, 1 waiting")
 	out, _, _ = call(t, "describe", "events.mail", "-o", "json")
-	var all []described
+	var all []described.Channel
 	if err := json.Unmarshal([]byte(out), &all); err != nil || len(all) != 1 || all[0].Depth.Waiting != 1 ||
 		all[0].Settings["VisibilityTimeout"] != "30" || len(all[0].Related) != 2 {
 		t.Errorf("%v: %s", err, out)
@@ -167,29 +164,5 @@ func TestRm(t *testing.T) {
 		if status != c.status || !strings.Contains(errOut, c.want) {
 			t.Errorf("%s: status %d, want %d: %s", c.args, status, c.status, errOut)
 		}
-	}
-}
-
-// Holders are told with what they run, the oldest first, and partitions that are neighbours together.
-func TestAudienceLines(t *testing.T) {
-	now := time.Now()
-	handlers := make([]ops.RunningHandler, 5)
-	for i := range handlers {
-		handlers[i] = ops.RunningHandler{ID: "id", Attempt: i + 1, Since: now.Add(-time.Minute)}
-	}
-	got := strings.Join(audienceLines(&describe.Audience{
-		Told: true,
-		Members: []driver.Member{
-			{ID: "m", Client: "c", Host: "h", Partitions: []int32{0, 1, 2, 5}}, {ID: "n"},
-		},
-		Asked: true, Holders: []describe.Holder{{Host: "web", PID: 4711, ConsumerWork: ops.ConsumerWork{
-			State: "listening", Workers: 5, Held: 7, Waiting: 2, Handled: 9, Running: handlers,
-		}}},
-	}, now), "\n")
-	want := "m (c, h): partitions 0-2,5\nn (, )\n" +
-		"process 4711 on web: listening, 5 workers, holds 7 (2 wait, 0 are retries); handled 9, retried 0, rejected 0\n" +
-		"  id runs for 1m, attempt 1\n  id runs for 1m, attempt 2\n  id runs for 1m, attempt 3\n  and 2 more"
-	if got != want {
-		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }

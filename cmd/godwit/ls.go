@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/godwitmq/godwit/cmd/godwit/internal/described"
 	"github.com/godwitmq/godwit/cmd/godwit/internal/screen"
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/ops"
@@ -211,7 +212,7 @@ func (o *lsOptions) run(ctx context.Context, b driver.Backend, out io.Writer) er
 			failed = append(failed, l.Err)
 		}
 		t.Rows, t.Colors = append(t.Rows, o.row(l)), append(t.Colors, o.problem(l))
-		values = append(values, newListed(l, o.list.NoDepths))
+		values = append(values, described.ListedOf(l, o.list.NoDepths))
 	}
 	return errors.Join(append([]error{o.output.Print(out, t, values), nothing}, failed...)...)
 }
@@ -242,26 +243,12 @@ func lookForOldest(ctx context.Context, b driver.Backend, l *ops.Listed) {
 	}
 }
 
-// notesOf are what is special about a channel.
-func notesOf(c driver.ChannelInfo) (notes string) {
-	if c.Channel.Ordered {
-		notes = "ordered"
-	}
-	if c.Mapped {
-		notes = join(notes, "mapped")
-	}
-	if c.Paused {
-		notes = join(notes, "paused")
-	}
-	return notes
-}
-
 func (o *lsOptions) row(l *ops.Listed) []string {
-	notes := notesOf(l.ChannelInfo)
+	notes := described.Notes(l.ChannelInfo)
 	waiting, inFlight, delayed, oldest := "", "", "", ""
 	switch {
 	case l.Err != nil:
-		notes = join(notes, "could not be looked at")
+		notes = append(notes, "could not be looked at")
 	case l.Channel.Queue == "" || o.list.NoDepths:
 	default:
 		waiting, inFlight = strconv.FormatInt(l.Depth.Waiting, 10), strconv.FormatInt(l.Depth.InFlight, 10)
@@ -270,60 +257,11 @@ func (o *lsOptions) row(l *ops.Listed) []string {
 			oldest = screen.Ago(l.Depth.Oldest)
 		}
 	}
-	cells := []string{l.Channel.String(), l.Channel.Role().String(), waiting, inFlight, delayed, oldest, notes}
+	cells := []string{
+		l.Channel.String(), l.Channel.Role().String(), waiting, inFlight, delayed, oldest, strings.Join(notes, ", "),
+	}
 	if o.times && !l.Created.IsZero() {
 		cells = append(cells, l.Created.UTC().Format(time.DateTime))
 	}
 	return cells
-}
-
-func join(a, b string) string {
-	if a == "" {
-		return b
-	}
-	return a + ", " + b
-}
-
-// listed is a channel in JSON.
-type listed struct {
-	Channel string            `json:"channel"`
-	Role    string            `json:"role"`
-	Ordered bool              `json:"ordered"`
-	Mapped  bool              `json:"mapped"`
-	Paused  bool              `json:"paused"`
-	Address string            `json:"address"`
-	Created *time.Time        `json:"created,omitempty"`
-	Tags    map[string]string `json:"tags,omitempty"`
-	Depth   *depth            `json:"depth,omitempty"`
-	Problem string            `json:"error,omitempty"`
-}
-
-// depth is what waits in a channel, in JSON.
-type depth struct {
-	Waiting       int64    `json:"waiting"`
-	InFlight      int64    `json:"in_flight"`
-	Delayed       int64    `json:"delayed"`
-	OldestSeconds *float64 `json:"oldest_seconds,omitempty"`
-}
-
-func newListed(l *ops.Listed, noDepths bool) listed {
-	v := listed{
-		Channel: l.Channel.String(), Role: l.Channel.Role().String(), Ordered: l.Channel.Ordered, Mapped: l.Mapped,
-		Paused: l.Paused, Address: l.Address, Tags: l.Tags,
-	}
-	if !l.Created.IsZero() {
-		at := l.Created.UTC()
-		v.Created = &at
-	}
-	switch {
-	case l.Err != nil:
-		v.Problem = l.Err.Error()
-	case l.Channel.Queue != "" && !noDepths:
-		v.Depth = &depth{Waiting: l.Depth.Waiting, InFlight: l.Depth.InFlight, Delayed: l.Depth.Delayed}
-		if l.Depth.Oldest >= 0 {
-			s := l.Depth.Oldest.Seconds()
-			v.Depth.OldestSeconds = &s
-		}
-	}
-	return v
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 
 	"github.com/godwitmq/godwit"
+	"github.com/godwitmq/godwit/cmd/godwit/internal/described"
 	"github.com/godwitmq/godwit/kafka"
 	"github.com/godwitmq/godwit/local/kafkalocal"
 	"github.com/godwitmq/godwit/localaws"
@@ -113,7 +114,7 @@ func TestLs(t *testing.T) {
 		if status := run(t.Context(), []string{"ls", "-o", "json"}, &out, &errOut); status != exitDone {
 			t.Fatalf("status %d: %s", status, &errOut)
 		}
-		var all []listed
+		var all []described.Listed
 		if err := json.Unmarshal(out.Bytes(), &all); err != nil {
 			t.Fatal(err)
 		}
@@ -246,7 +247,7 @@ func TestLsOnKafka(t *testing.T) {
 	if status := run(t.Context(), []string{"ls", "-o", "jsonl"}, &out, &errOut); status != exitDone {
 		t.Fatalf("status %d: %s", status, &errOut)
 	}
-	var one listed
+	var one described.Listed
 	if err := json.Unmarshal(out.Bytes(), &one); err != nil || one.Channel != "orders" || one.Depth.Waiting != 3 {
 		t.Errorf("%v: %s", err, &out)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/godwitmq/godwit/cmd/godwit/internal/dashboard"
+	"github.com/godwitmq/godwit/cmd/godwit/internal/described"
 	"github.com/godwitmq/godwit/cmd/godwit/internal/screen"
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/ops"
@@ -89,7 +90,7 @@ func (o *topOptions) run(ctx context.Context, b driver.Backend, asked *processes
 			if err != nil {
 				return "", err
 			}
-			return describedText(c, time.Now()), nil
+			return described.Text(c, time.Now()), nil
 		},
 		Requeue: func(ctx context.Context, channel string, dry bool) (string, error) {
 			return requeueAll(ctx, b, channel, dry)

@@ -282,6 +282,11 @@ var plan = []room{
 		others: []string{"github.com/gdamore/tcell/v2"},
 	},
 	{path: "cmd/godwit/internal/declared", ours: []string{"s3store", "topology"}},
+	{path: "cmd/godwit/internal/declared", ours: []string{"driver", "kafka", "s3store", "snssqs", "topology"}},
+	{
+		path: "cmd/godwit/internal/described",
+		ours: []string{"cmd/godwit/internal/screen", "driver", "ops", "ops/describe"},
+	},
 	{path: "cmd/godwit/internal/detach"},
 	{path: "cmd/godwit/internal/faults", ours: []string{"localaws", "localaws/wire"}},
 	{path: "cmd/godwit/internal/jq", others: []string{"github.com/itchyny/gojq"}},
