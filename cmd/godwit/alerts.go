@@ -11,7 +11,9 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
+	"github.com/godwitmq/godwit/cmd/godwit/internal/manual"
 	"github.com/godwitmq/godwit/cmd/godwit/internal/screen"
 	"github.com/godwitmq/godwit/cmd/internal/operator"
 	"github.com/godwitmq/godwit/driver"
@@ -56,14 +58,18 @@ func newAlerts() *cobra.Command {
 	}
 	o.backend.add(cmd)
 	o.output.Add(cmd)
+	manual.What(cmd, func(f *pflag.FlagSet) {
+		f.StringSliceVar(&o.alerts.Owners, "owner", nil, "only channels whose tag owner is one of these `names`")
+	})
+	manual.Where(cmd, func(f *pflag.FlagSet) {
+		f.StringVar(&o.state, "state", "",
+			"where to remember who was told: a `file`, s3://bucket/key, or kafka://name; without it, in memory")
+	})
 	f := cmd.Flags()
 	f.BoolVar(&o.once, "once", false, "look at everything once, and end")
 	f.DurationVar(&o.alerts.Every, "every", 15*time.Minute, "how often to look at what waits")
 	f.DurationVar(&o.alerts.EveryDeadLetters, "every-dead-letters", 12*time.Hour, "how often to look at dead letters")
 	o.notifiers.add(cmd)
-	f.StringVar(&o.state, "state", "",
-		"where to remember who was told: a `file`, s3://bucket/key, or kafka://name; without it, in memory")
-	f.StringSliceVar(&o.alerts.Owners, "owner", nil, "only channels whose tag owner is one of these `names`")
 	return cmd
 }
 

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/godwitmq/godwit/cmd/godwit/internal/connection"
 	"github.com/godwitmq/godwit/cmd/godwit/internal/declared"
@@ -50,16 +51,20 @@ const (
 
 func (b *backendFlags) add(cmd *cobra.Command) {
 	b.addName(cmd)
-	f := cmd.Flags()
-	f.StringVar(&b.namespace, "namespace", "", "the `namespace` of the channels")
+	manual.Where(cmd, func(f *pflag.FlagSet) {
+		f.StringVar(&b.namespace, "namespace", "", "the `namespace` of the channels")
+	})
 	addNames(cmd, &b.names)
 	cmd.ValidArgsFunction = b.complete
 }
 
 // addName adds the only flag of a command whose other settings are in a file.
 func (b *backendFlags) addName(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&b.context, "context", "", "the `context` of godwit.yaml; it says what to talk to")
-	cmd.Flags().StringVar(&b.name, "backend", "", "the `backend`: aws or kafka; without it, the one that the environment names")
+	manual.Where(cmd, func(f *pflag.FlagSet) {
+		f.StringVar(&b.context, "context", "", "the `context` of godwit.yaml; it says what to talk to")
+		f.StringVar(&b.name, "backend", "",
+			"the `backend`: aws or kafka; without it, the one that the environment names")
+	})
 }
 
 // completesWithin is how long a shell waits for the names of channels.
@@ -92,9 +97,11 @@ func (b *backendFlags) complete(cmd *cobra.Command, args []string, begin string)
 
 // addStore adds the flags for commands that read or send messages.
 func (b *backendFlags) addStore(cmd *cobra.Command) {
-	f := cmd.Flags()
-	f.StringVar(&b.store.Bucket, "bucket", "", "the `bucket` of large messages; as in the programs' s3store.Options")
-	f.StringVar(&b.store.Prefix, "prefix", "", "the `prefix` of large messages in the bucket")
+	manual.Where(cmd, func(f *pflag.FlagSet) {
+		f.StringVar(&b.store.Bucket, "bucket", "",
+			"the `bucket` of large messages; as in the programs' s3store.Options")
+		f.StringVar(&b.store.Prefix, "prefix", "", "the `prefix` of large messages in the bucket")
+	})
 	manual.Rare(cmd, "prefix")
 }
 
@@ -328,7 +335,9 @@ func (b *backendFlags) choose(env func(string) string) (string, error) {
 
 // addNames adds the flag for a file with the Names of the programs' options.
 func addNames(cmd *cobra.Command, file *string) {
-	cmd.Flags().StringVar(file, "names", "", "a `file` in JSON with the Names of the programs' options")
+	manual.Where(cmd, func(f *pflag.FlagSet) {
+		f.StringVar(file, "names", "", "a `file` in JSON with the Names of the programs' options")
+	})
 	manual.Rare(cmd, "names")
 }
 

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/godwitmq/godwit/cmd/godwit/internal/jq"
 	"github.com/godwitmq/godwit/cmd/godwit/internal/localconsole"
@@ -75,18 +76,22 @@ func newConsole() *cobra.Command {
 	}
 	o.backend.add(cmd)
 	o.backend.addStore(cmd)
-	f, c := cmd.Flags(), &o.console
-	f.StringVar(&o.listen, "listen", consoleAddr, "`host:port` to serve on; port 0 chooses a free one")
+	c := &o.console
+	manual.Where(cmd, func(f *pflag.FlagSet) {
+		f.StringVar(&o.listen, "listen", consoleAddr, "`host:port` to serve on; port 0 chooses a free one")
+		f.StringArrayVar(&c.Hosts, "host", nil, "a `name` by which browsers reach the console; may be repeated")
+		f.StringVar(&c.Folder, "data", "",
+			"the `folder` of the audit log, of journals and exports; a temporary one by default")
+		f.StringVar(&c.History, "history", "", "the `file` that keeps the charts over a restart; of the last six hours")
+		f.StringArrayVar(&c.Workers, "workers", nil, aboutWorkers)
+	})
+	f := cmd.Flags()
 	f.StringVar(&o.level, "level", "figures", "the `level` of everybody who has none: figures, bodies or act")
 	f.StringVar(&o.auth, "auth", "", "the `file` of those who may sign in")
 	f.StringVar(&o.proxy, "auth-proxy", "", "the `header` in which a proxy says who has signed in")
 	f.StringArrayVar(&o.proxyFrom, "auth-proxy-from", nil,
 		"an `address` of the proxy; or a range such as 10.0.0.0/8; may be repeated")
-	f.StringArrayVar(&c.Hosts, "host", nil, "a `name` by which browsers reach the console; may be repeated")
 	f.StringVar(&c.Name, "name", "", "the `name` of these channels in the page; such as \"aws prod\"")
-	f.StringVar(&c.Folder, "data", "", "the `folder` of the audit log, of journals and exports; a temporary one by default")
-	f.StringVar(&c.History, "history", "", "the `file` that keeps the charts over a restart; of the last six hours")
-	f.StringArrayVar(&c.Workers, "workers", nil, aboutWorkers)
 	f.DurationVar(&c.Interval, "interval", 0, "how often every channel is looked at (default 10s)")
 	f.IntVar(&c.Requests, "requests", 0, "how many requests a minute the looks may cost (default 1200)")
 	f.StringArrayVar(&c.Mask.Headers, "mask-header", nil,

@@ -11,7 +11,9 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
+	"github.com/godwitmq/godwit/cmd/godwit/internal/manual"
 	"github.com/godwitmq/godwit/cmd/godwit/internal/screen"
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/ops"
@@ -51,13 +53,18 @@ func newDemand() *cobra.Command {
 	}
 	o.backend.add(cmd)
 	o.output.Add(cmd)
-	f, d := cmd.Flags(), &o.demand
+	d := &o.demand
+	manual.What(cmd, func(f *pflag.FlagSet) {
+		f.IntVar(&d.Most, "most", 0, "at most so many processes; 0: no limit")
+	})
+	manual.Where(cmd, func(f *pflag.FlagSet) {
+		f.StringVar(&o.serve, "serve", "", "answer on this `host:port` until the command is stopped; without a host "+
+			"on loopback")
+	})
+	f := cmd.Flags()
 	f.DurationVar(&d.ServiceTime, "service-time", ops.DefaultServiceTime, "how long a handler takes")
 	f.DurationVar(&d.Tolerance, "tolerance", ops.DefaultTolerance, "how old messages may be when their handlers start")
 	f.IntVar(&d.Workers, "workers", ops.DefaultWorkers, "how many handlers a process runs at once")
-	f.IntVar(&d.Most, "most", 0, "at most so many processes; 0: no limit")
-	f.StringVar(&o.serve, "serve", "", "answer on this `host:port` until the command is stopped; without a host "+
-		"on loopback")
 	return cmd
 }
 

@@ -9,8 +9,10 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/godwitmq/godwit/cmd/godwit/internal/demo"
+	"github.com/godwitmq/godwit/cmd/godwit/internal/manual"
 	"github.com/godwitmq/godwit/cmd/godwit/internal/screen"
 	"github.com/godwitmq/godwit/local"
 	"github.com/godwitmq/godwit/ops"
@@ -53,14 +55,18 @@ func newDemo() *cobra.Command {
 			return o.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
+	manual.What(cmd, func(f *pflag.FlagSet) {
+		f.IntVar(&o.messages, "messages", 0, "send that `number` of wishes, as fast as they are accepted")
+		f.Uint64Var(&o.seed, "seed", 0,
+			"the `number` that determines the wishes and which handlers fail; 0 chooses one and prints it")
+	})
+	manual.Where(cmd, func(f *pflag.FlagSet) {
+		f.StringVar(&o.console, "console", consoleAddr,
+			"`host:port` of this machine to serve the console on, a web page of the channels; off: none")
+	})
 	f := cmd.Flags()
 	f.DurationVar(&o.sendFor, "for", 0, "send for that long, at an even pace (default 5s, unless --messages is given)")
-	f.IntVar(&o.messages, "messages", 0, "send that `number` of wishes, as fast as they are accepted")
-	f.Uint64Var(&o.seed, "seed", 0,
-		"the `number` that determines the wishes and which handlers fail; 0 chooses one and prints it")
 	f.BoolVar(&o.json, "json", false, "print one line of JSON after the table")
-	f.StringVar(&o.console, "console", consoleAddr,
-		"`host:port` of this machine to serve the console on, a web page of the channels; off: none")
 	return cmd
 }
 

@@ -8,8 +8,10 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/godwitmq/godwit/cmd/godwit/internal/described"
+	"github.com/godwitmq/godwit/cmd/godwit/internal/manual"
 	"github.com/godwitmq/godwit/cmd/godwit/internal/screen"
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/ops/describe"
@@ -68,9 +70,11 @@ func newDescribe() *cobra.Command {
 	o.backend.add(cmd)
 	o.backend.addStore(cmd)
 	o.output.Add(cmd)
-	f := cmd.Flags()
-	f.StringArrayVar(&o.workers, "workers", nil, aboutWorkers)
-	f.StringVar(&o.history, "history", "", "the `file` of `godwit console --history` or of a sampler, for the last hour")
+	manual.Where(cmd, func(f *pflag.FlagSet) {
+		f.StringArrayVar(&o.workers, "workers", nil, aboutWorkers)
+		f.StringVar(&o.history, "history", "",
+			"the `file` of `godwit console --history` or of a sampler, for the last hour")
+	})
 	return cmd
 }
 

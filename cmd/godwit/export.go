@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/godwitmq/godwit/cmd/godwit/internal/manual"
 	"github.com/godwitmq/godwit/cmd/godwit/internal/screen"
@@ -49,10 +50,12 @@ func newExport() *cobra.Command {
 	}
 	o.backend.add(cmd)
 	o.backend.addStore(cmd)
-	o.sel.Add(cmd.Flags())
+	manual.What(cmd, o.sel.Add)
+	manual.What(cmd, func(f *pflag.FlagSet) {
+		f.StringVarP(&o.file, "file", "f", "-", "the `file`, which must not exist; -: standard output")
+		f.IntVarP(&o.export.Most, "most", "n", 0, "write at most so many messages; 0: all")
+	})
 	f := cmd.Flags()
-	f.StringVarP(&o.file, "file", "f", "-", "the `file`, which must not exist; -: standard output")
-	f.IntVarP(&o.export.Most, "most", "n", 0, "write at most so many messages; 0: all")
 	f.BoolVar(&o.export.Receive, "receive", false, "on SQS, receive the messages and release them")
 	manual.Rare(cmd, "attempts")
 	manual.More(cmd, "With --receive, it counts as a receive of each message, and hides it meanwhile. Of an ordered queue, "+
@@ -147,10 +150,13 @@ func newImport() *cobra.Command {
 	o.backend.add(cmd)
 	o.backend.addStore(cmd)
 	o.output.Add(cmd)
-	f, i := cmd.Flags(), &o.imports
-	f.StringVarP(&o.file, "file", "f", "", "the `file`; -: standard input")
+	i := &o.imports
+	manual.What(cmd, func(f *pflag.FlagSet) {
+		f.StringVarP(&o.file, "file", "f", "", "the `file`; -: standard input")
+		f.IntVar(&i.From, "from", 1, "go on with this `line`")
+	})
+	f := cmd.Flags()
 	f.BoolVar(&i.Revive, "revive", false, "remove what a rejection added to dead letters")
-	f.IntVar(&i.From, "from", 1, "go on with this `line`")
 	f.Float64Var(&i.PerSecond, "rate", 0, "send at most so many messages a second; 0: no limit")
 	f.BoolVar(&o.yes, "yes", false, "do it; without this flag, the file is only checked")
 	return cmd

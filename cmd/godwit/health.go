@@ -6,7 +6,9 @@ import (
 	"net/url"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
+	"github.com/godwitmq/godwit/cmd/godwit/internal/manual"
 	"github.com/godwitmq/godwit/cmd/godwit/internal/screen"
 	"github.com/godwitmq/godwit/ops"
 )
@@ -62,9 +64,13 @@ func newHealth() *cobra.Command {
 		},
 	}
 	o.Add(cmd)
+	manual.What(cmd, func(f *pflag.FlagSet) {
+		f.StringVar(&c.File, "file", "", "the `file` that the process writes")
+	})
+	manual.Where(cmd, func(f *pflag.FlagSet) {
+		f.StringVar(&c.URL, "url", "", "an `address` of the process, such as http://127.0.0.1:8080/livez")
+	})
 	f := cmd.Flags()
-	f.StringVar(&c.File, "file", "", "the `file` that the process writes")
-	f.StringVar(&c.URL, "url", "", "an `address` of the process, such as http://127.0.0.1:8080/livez")
 	f.BoolVar(&c.Live, "live", false, "ask only whether the process should be started again")
 	f.DurationVar(&c.StartPeriod, "start-period", ops.DefaultStartPeriod,
 		"how long after the start of process 1 there may be no file")

@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/godwitmq/godwit/cmd/godwit/internal/boot"
 	"github.com/godwitmq/godwit/cmd/godwit/internal/detach"
@@ -82,18 +83,31 @@ func newLocal() *cobra.Command {
 			return o.serve(ctx, options, cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
+	manual.What(cmd, func(f *pflag.FlagSet) {
+		f.StringVar(&o.seed, "seed", "",
+			"a JSON `file` of what to create at start; queues, topics, subscriptions, buckets, and topics of Kafka")
+		f.StringArrayVar(&o.init, "init", nil,
+			"a `folder` of seeds (.json) and scripts to run at start; in the order of their names, with the exports "+
+				"set, before the server is ready; may be repeated")
+		f.StringVar(&o.kafka, "kafka", "",
+			"`host:port` to serve Kafka on; without a host on loopback; port 0 chooses a free one")
+	})
+	manual.Where(cmd, func(f *pflag.FlagSet) {
+		f.StringVar(&o.addr, "addr", defaultAddr, "`host:port` to listen on; port 0 chooses a free one")
+		f.StringVar(&o.account, "account", "000000000000",
+			"the account's `ID`; twelve digits, for access keys that are not the ID of an account themselves")
+		f.StringVar(&o.region, "region", "us-east-1",
+			"the `region` of the exports; also of requests that are not signed, and of seeds that name none; other "+
+				"requests work in the region that they are signed for")
+		f.StringVar(&o.data, "data", "",
+			"the `folder` in which everything is kept; only its owner can read it; that of Kafka is in kafka below it")
+		f.StringVar(&o.kafkaData, "kafka-data", "",
+			"the `folder` for Kafka's data; instead of that in --data; only its owner can read it")
+		f.StringVar(&o.console, "console", consoleAddr,
+			"`host:port` to serve the console on; a web page of the channels, for this machine; off: none")
+	})
 	f := cmd.Flags()
-	f.StringVar(&o.addr, "addr", defaultAddr, "`host:port` to listen on; port 0 chooses a free one")
-	f.StringVar(&o.account, "account", "000000000000",
-		"the account's `ID`; twelve digits, for access keys that are not the ID of an account themselves")
-	f.StringVar(&o.region, "region", "us-east-1",
-		"the `region` of the exports; also of requests that are not signed, and of seeds that name none; other requests "+
-			"work in the region that they are signed for")
 	f.BoolVar(&o.single, "single-region", false, "let every request work in --region; whatever it is signed for")
-	f.StringVar(&o.seed, "seed", "", "a JSON `file` of what to create at start; queues, topics, subscriptions, buckets, and topics of Kafka")
-	f.StringArrayVar(&o.init, "init", nil,
-		"a `folder` of seeds (.json) and scripts to run at start; in the order of their names, with the exports set, before "+
-			"the server is ready; may be repeated")
 	f.BoolVar(&o.initMust, "init-must", false, "end if something of --init fails; instead of telling it")
 	f.Uint64Var(&o.random, "random-seed", 0,
 		"the `number` that determines ids; and receipt handles; 0 chooses one and prints it")
@@ -121,14 +135,6 @@ func newLocal() *cobra.Command {
 	f.StringArrayVar(&o.failures, "error-rate", nil,
 		"the `share` of calls that fail, like sqs.*=0.1%; with 503 and no effect; may be repeated; the first that means a "+
 			"call applies")
-	f.StringVar(&o.data, "data", "",
-		"the `folder` in which everything is kept; only its owner can read it; that of Kafka is in kafka below it")
-	f.StringVar(&o.kafka, "kafka", "",
-		"`host:port` to serve Kafka on; without a host on loopback; port 0 chooses a free one")
-	f.StringVar(&o.kafkaData, "kafka-data", "",
-		"the `folder` for Kafka's data; instead of that in --data; only its owner can read it")
-	f.StringVar(&o.console, "console", consoleAddr,
-		"`host:port` to serve the console on; a web page of the channels, for this machine; off: none")
 	manual.Rare(cmd, "account", "allow-endpoint", "allow-host", "allow-origin", "init-must", "kafka-data",
 		"lenient-policies", "random-seed", "realistic-waits", "single-region")
 	manual.More(cmd, "Any access key and secret are accepted; an access key of twelve digits is an account of its own. With "+

@@ -11,7 +11,9 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
+	"github.com/godwitmq/godwit/cmd/godwit/internal/manual"
 	"github.com/godwitmq/godwit/localaws"
 )
 
@@ -31,7 +33,9 @@ func newLocalStop() *cobra.Command {
 			return stopLocal(cmd.Context(), localEndpoint(endpoint))
 		},
 	}
-	cmd.Flags().StringVar(&endpoint, "endpoint", "", "the `URL` of the server")
+	manual.Where(cmd, func(f *pflag.FlagSet) {
+		f.StringVar(&endpoint, "endpoint", "", "the `URL` of the server")
+	})
 	return cmd
 }
 
@@ -55,7 +59,9 @@ func newLocalPing() *cobra.Command {
 			return isLocal(at, status, err)
 		},
 	}
-	cmd.Flags().StringVar(&endpoint, "endpoint", "", "the `URL` of the server")
+	manual.Where(cmd, func(f *pflag.FlagSet) {
+		f.StringVar(&endpoint, "endpoint", "", "the `URL` of the server")
+	})
 	return cmd
 }
 

@@ -13,8 +13,10 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/godwitmq/godwit/cmd/godwit/internal/described"
+	"github.com/godwitmq/godwit/cmd/godwit/internal/manual"
 	"github.com/godwitmq/godwit/cmd/godwit/internal/screen"
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/ops"
@@ -63,10 +65,12 @@ func newLs() *cobra.Command {
 	}
 	o.backend.add(cmd)
 	o.output.Add(cmd)
+	manual.What(cmd, func(f *pflag.FlagSet) {
+		f.BoolVar(&o.list.NoDepths, "no-depths", false, "do not count what waits, which saves a request a channel")
+		f.BoolVar(&o.problems, "problems", false,
+			"only channels with dead letters, with old messages, that are paused, or that could not be looked at")
+	})
 	f := cmd.Flags()
-	f.BoolVar(&o.list.NoDepths, "no-depths", false, "do not count what waits, which saves a request a channel")
-	f.BoolVar(&o.problems, "problems", false,
-		"only channels with dead letters, with old messages, that are paused, or that could not be looked at")
 	f.DurationVar(&o.tolerance, "tolerance", ops.DefaultTolerance, "how old messages may be before they are a problem")
 	f.StringVar(&o.sort, "sort", byName, "the `order`: name, waiting (the most first) or age (the oldest first)")
 	f.BoolVar(&o.times, "times", false, "also when the channels were created; --output json has it always")

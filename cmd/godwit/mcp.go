@@ -9,7 +9,9 @@ import (
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
+	"github.com/godwitmq/godwit/cmd/godwit/internal/manual"
 	"github.com/godwitmq/godwit/cmd/godwit/internal/mcpserver"
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/ops/processes"
@@ -52,12 +54,14 @@ func newMCP() *cobra.Command {
 	}
 	b.add(cmd)
 	b.addStore(cmd)
+	manual.Where(cmd, func(f *pflag.FlagSet) {
+		f.StringVar(&o.Folder, "data", "", "the `folder` of the journals of requeues (default a temporary one)")
+		f.StringArrayVar(&workers, "workers", nil,
+			"the `address` at which a process serves ops.Workers, as for `godwit console`; may be repeated")
+	})
 	f := cmd.Flags()
 	f.BoolVar(&o.Act, "act", false, "offer the tools that change something, and looks that receive messages")
 	f.BoolVar(&o.Bodies, "bodies", false, "show bodies, headers, keys and the texts of errors to the model")
-	f.StringVar(&o.Folder, "data", "", "the `folder` of the journals of requeues (default a temporary one)")
-	f.StringArrayVar(&workers, "workers", nil,
-		"the `address` at which a process serves ops.Workers, as for `godwit console`; may be repeated")
 	f.StringArrayVar(&o.Health, "health", nil, "the `address` of a process's /readyz; may be repeated")
 	return cmd
 }

@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
+	"github.com/godwitmq/godwit/cmd/godwit/internal/manual"
 	"github.com/godwitmq/godwit/cmd/godwit/internal/screen"
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/kafka"
@@ -67,13 +69,16 @@ func newOrphans() *cobra.Command {
 		},
 	}
 	o.output.Add(cmd)
-	f := cmd.Flags()
-	f.StringVar(&o.store.Bucket, "bucket", "", "the `bucket` of the producers' store")
-	f.StringVar(&o.store.Prefix, "prefix", "", "the `prefix` of the producers' store")
-	f.StringVar(&o.namespace, "namespace", "", "the `namespace` of the channels")
+	manual.What(cmd, func(f *pflag.FlagSet) {
+		f.DurationVar(&o.orphans.OlderThan, "older-than", ops.LeastOrphanAge,
+			"leave out younger objects: a `duration` of a day or more")
+	})
+	manual.Where(cmd, func(f *pflag.FlagSet) {
+		f.StringVar(&o.store.Bucket, "bucket", "", "the `bucket` of the producers' store")
+		f.StringVar(&o.store.Prefix, "prefix", "", "the `prefix` of the producers' store")
+		f.StringVar(&o.namespace, "namespace", "", "the `namespace` of the channels")
+	})
 	addNames(cmd, &o.names)
-	f.DurationVar(&o.orphans.OlderThan, "older-than", ops.LeastOrphanAge,
-		"leave out younger objects: a `duration` of a day or more")
 	return cmd
 }
 

@@ -16,6 +16,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/godwitmq/godwit/cmd/godwit/internal/manual"
 	"github.com/godwitmq/godwit/cmd/godwit/internal/screen"
@@ -63,13 +64,16 @@ func newPeek() *cobra.Command {
 	o.backend.add(cmd)
 	o.backend.addStore(cmd)
 	o.output.Add(cmd)
-	o.sel.Add(cmd.Flags())
-	f, p := cmd.Flags(), &o.peek
-	f.IntVarP(&p.Most, "most", "n", ops.DefaultPeek, "show at most so many messages")
-	f.BoolVar(&p.From.Last, "last", false, "the last messages instead of the first")
-	f.StringVar(&o.since, "since", "", "only messages since then: a `time` (RFC 3339), or a duration back from now")
-	f.StringVar(&p.From.ID, "id", "", "only messages from the one with this `id` on")
-	f.BoolVar(&p.From.Finished, "finished", false, "on Kafka, also messages that are finished")
+	manual.What(cmd, o.sel.Add)
+	p := &o.peek
+	manual.What(cmd, func(f *pflag.FlagSet) {
+		f.IntVarP(&p.Most, "most", "n", ops.DefaultPeek, "show at most so many messages")
+		f.BoolVar(&p.From.Last, "last", false, "the last messages instead of the first")
+		f.StringVar(&o.since, "since", "", "only messages since then: a `time` (RFC 3339), or a duration back from now")
+		f.StringVar(&p.From.ID, "id", "", "only messages from the one with this `id` on")
+		f.BoolVar(&p.From.Finished, "finished", false, "on Kafka, also messages that are finished")
+	})
+	f := cmd.Flags()
 	f.StringVar(&o.groups, "groups", "", "count the messages by kind, type and `shape` of the error, or exact, "+
 		"instead of showing them")
 	f.Lookup("groups").NoOptDefVal = byShape

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/godwitmq/godwit/cmd/godwit/internal/manual"
 	"github.com/godwitmq/godwit/cmd/godwit/internal/screen"
@@ -52,9 +53,11 @@ func newPurge() *cobra.Command {
 	o.backend.add(cmd)
 	o.backend.addStore(cmd)
 	o.output.Add(cmd)
-	o.sel.Add(cmd.Flags())
+	manual.What(cmd, o.sel.Add)
+	manual.What(cmd, func(f *pflag.FlagSet) {
+		f.IntVarP(&o.discard.Most, "most", "n", 0, "delete at most so many messages; with a condition only; 0: all")
+	})
 	f := cmd.Flags()
-	f.IntVarP(&o.discard.Most, "most", "n", 0, "delete at most so many messages; with a condition only; 0: all")
 	f.Float64Var(&o.discard.PerSecond, "rate", 0, "look at most at so many messages a second; with a condition only; 0: no limit")
 	f.BoolVar(&o.shared, "shared", false, "also if other groups of Kafka lose the messages")
 	addYes(cmd, &o.yes)
@@ -196,7 +199,9 @@ func newRm() *cobra.Command {
 	cmd.RunE = onChannel(&o.backend, &o.output, o.run)
 	o.backend.add(cmd)
 	o.output.Add(cmd)
-	cmd.Flags().BoolVar(&o.messages, "messages", false, "also if there are messages in it, which are lost")
+	manual.What(cmd, func(f *pflag.FlagSet) {
+		f.BoolVar(&o.messages, "messages", false, "also if there are messages in it, which are lost")
+	})
 	addYes(cmd, &o.yes)
 	return cmd
 }

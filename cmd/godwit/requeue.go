@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/godwitmq/godwit/cmd/godwit/internal/jq"
 	"github.com/godwitmq/godwit/cmd/godwit/internal/manual"
@@ -52,14 +53,18 @@ func newRequeue() *cobra.Command {
 	o.backend.add(cmd)
 	o.backend.addStore(cmd)
 	o.output.Add(cmd)
-	o.sel.Add(cmd.Flags())
-	f, r := cmd.Flags(), &o.requeue
-	f.StringVar(&r.To, "to", "", "the `channel` that gets the messages; without it, dead letters go back to where they died")
+	manual.What(cmd, o.sel.Add)
+	r := &o.requeue
+	manual.What(cmd, func(f *pflag.FlagSet) {
+		f.StringVar(&r.To, "to", "",
+			"the `channel` that gets the messages; without it, dead letters go back to where they died")
+		f.IntVarP(&r.Most, "most", "n", 0, "send at most so many messages; 0: all")
+	})
+	f := cmd.Flags()
 	f.BoolVar(&r.Alone, "only-group", false, "on Kafka, send so that no other group sees it; to the group's own retry tier")
 	f.StringVar(&o.edit, "edit", "", "a jq `filter` whose result replaces a JSON body")
 	f.IntVar(&r.MaxDeaths, "max-deaths", ops.DefaultMaxDeaths, "leave messages that died so often; -1: no limit")
 	f.BoolVar(&r.RenewExpiry, "renew-expiry", false, "let the age of the messages begin with this send")
-	f.IntVarP(&r.Most, "most", "n", 0, "send at most so many messages; 0: all")
 	f.IntVar(&r.Hold, "hold", ops.DefaultHold, "hold at most so many messages that stay")
 	f.Float64Var(&r.PerSecond, "rate", 0, "look at most at so many messages a second; 0: no limit")
 	f.BoolVar(&r.LoseOrder, "lose-order", false, "allow the way from an ordered channel to one without order")

@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
+	"github.com/godwitmq/godwit/cmd/godwit/internal/manual"
 	"github.com/godwitmq/godwit/cmd/godwit/internal/screen"
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/ops"
@@ -53,8 +55,11 @@ func newRewind() *cobra.Command {
 	}
 	o.backend.add(cmd)
 	o.output.Add(cmd)
+	manual.What(cmd, func(f *pflag.FlagSet) {
+		f.StringVar(&o.to, "to", "",
+			"the `position`: start, end, a time (RFC 3339), a duration back from now, or offset:N")
+	})
 	f := cmd.Flags()
-	f.StringVar(&o.to, "to", "", "the `position`: start, end, a time (RFC 3339), a duration back from now, or offset:N")
 	f.Int32SliceVar(&o.partitions, "partition", nil, "only these `partitions`")
 	addYes(cmd, &o.yes)
 	return cmd

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/godwitmq/godwit"
 	"github.com/godwitmq/godwit/cmd/godwit/internal/manual"
@@ -64,24 +65,33 @@ func newRun() *cobra.Command {
 }
 
 func (o *runOptions) addHandler(cmd *cobra.Command) {
+	manual.What(cmd, func(f *pflag.FlagSet) {
+		f.StringVar(&o.exec, "exec", "",
+			"run this `command` for each message; the body is its standard input, GODWIT_* variables have the rest; "+
+				"status 0: done; 75: again later; 65: to the dead letters; others are failures")
+		f.StringVar(&o.worker, "worker", "",
+			"run this `command` -j times; each process gets one message after another, with a line of JSON each way")
+		f.StringVar(&o.http, "http", "",
+			"post each message to this `URL`; 2xx: done; 429, 503: again after Retry-After; other 4xx: to the "+
+				"dead letters; 5xx, and no answer, are failures")
+	})
 	f := cmd.Flags()
-	f.StringVar(&o.exec, "exec", "", "run this `command` for each message; the body is its standard input, GODWIT_* variables have the rest; "+
-		"status 0: done; 75: again later; 65: to the dead letters; others are failures")
-	f.StringVar(&o.worker, "worker", "", "run this `command` -j times; each process gets one message after another, with a line of JSON each way")
-	f.StringVar(&o.http, "http", "", "post each message to this `URL`; 2xx: done; 429, 503: again after Retry-After; other 4xx: to the dead letters; "+
-		"5xx, and no answer, are failures")
 	f.StringVar(&o.secret, "http-secret", "", "sign the requests with the secret in this `file`")
 	f.IntVarP(&o.workers, "workers", "j", 1, "handle so `many` messages at once")
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "log what happens to each message")
 }
 
 func (o *runOptions) addConsumer(cmd *cobra.Command) {
-	f, c := cmd.Flags(), &o.consumer
+	c := &o.consumer
+	manual.What(cmd, func(f *pflag.FlagSet) {
+		f.StringSliceVar(&c.Filter.Exact, "filter", nil, "only messages with these routing `keys`; of an exchange")
+		f.StringSliceVar(&c.Filter.Prefix, "filter-prefix", nil, "only routing `keys` that begin so")
+		f.StringSliceVar(&c.Filter.Exclude, "filter-exclude", nil, "all but those with these routing `keys`")
+		f.StringVar(&c.Ownership.Owner, "owner", "", "the `owner` in the tags of what is created")
+	})
+	f := cmd.Flags()
 	f.StringVar(&c.Name, "name", "", "the consumer's `name` in dead letters and logs; without it, the channel's")
 	f.BoolVar(&c.Ordered, "ordered", false, "keep the order of each order key")
-	f.StringSliceVar(&c.Filter.Exact, "filter", nil, "only messages with these routing `keys`; of an exchange")
-	f.StringSliceVar(&c.Filter.Prefix, "filter-prefix", nil, "only routing `keys` that begin so")
-	f.StringSliceVar(&c.Filter.Exclude, "filter-exclude", nil, "all but those with these routing `keys`")
 	f.StringVar(&o.provision, "provision", "auto",
 		"`auto`, verify or never; auto creates and changes what the channel needs, verify only checks it, never does nothing")
 	f.DurationVar(&c.ProcessingTimeout, "timeout", 0, "how long a message may take (default 5m)")
@@ -99,7 +109,6 @@ func (o *runOptions) addConsumer(cmd *cobra.Command) {
 	f.DurationVar(&c.MaxAge, "max-age", 0, "do not handle messages that are older")
 	f.BoolVar(&c.DeadLetterExpired, "dead-letter-expired", false, "make dead letters of messages that have expired")
 	f.StringVar(&c.Encryption, "encryption-key", "", "the `key` of KMS that encrypts the queue")
-	f.StringVar(&c.Ownership.Owner, "owner", "", "the `owner` in the tags of what is created")
 }
 
 // check checks the flags that the consumer does not check.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/godwitmq/godwit"
 	"github.com/godwitmq/godwit/cmd/godwit/internal/compose"
@@ -68,21 +69,24 @@ func newSend() *cobra.Command {
 	o.backend.add(cmd)
 	o.backend.addStore(cmd)
 	o.output.Add(cmd)
-	f, m := cmd.Flags(), &o.message
-	f.StringVarP(&o.file, "file", "f", "", "a `file` with the body; -: standard input")
-	f.StringVar(&o.lines, "jsonl", "", "a `file` with a message in each line; -: standard input")
-	f.StringVar(&m.OrderKey, "key", "", "the order `key`")
-	f.StringVar(&m.RoutingKey, "routing-key", "", "the routing `key`; by which consumers of an exchange select")
-	f.StringVar(&m.DedupID, "dedup-id", "", "the `id` by which ordered channels know duplicates")
-	f.StringArrayVar(&o.headers, "header", nil, "a header, as `name=value`; may be repeated")
-	f.StringVar(&m.ContentType, "content-type", "", "the content `type`")
-	f.StringVar(&m.Type, "type", "", "the `type` of the message")
-	f.IntVar(&m.Version, "version", 0, "the version of its type")
+	m := &o.message
+	manual.What(cmd, func(f *pflag.FlagSet) {
+		f.StringVarP(&o.file, "file", "f", "", "a `file` with the body; -: standard input")
+		f.StringVar(&o.lines, "jsonl", "", "a `file` with a message in each line; -: standard input")
+		f.StringVar(&m.OrderKey, "key", "", "the order `key`")
+		f.StringVar(&m.RoutingKey, "routing-key", "", "the routing `key`; by which consumers of an exchange select")
+		f.StringVar(&m.DedupID, "dedup-id", "", "the `id` by which ordered channels know duplicates")
+		f.StringArrayVar(&o.headers, "header", nil, "a header, as `name=value`; may be repeated")
+		f.StringVar(&m.ContentType, "content-type", "", "the content `type`")
+		f.StringVar(&m.Type, "type", "", "the `type` of the message")
+		f.IntVar(&m.Version, "version", 0, "the version of its type")
+		f.IntVarP(&o.count, "count", "n", 1, "send so `many` messages")
+		f.BoolVar(&o.templates, "template", false, "body, keys and headers are templates")
+	})
+	f := cmd.Flags()
 	f.DurationVar(&m.Delay, "delay", 0, "how long nobody can receive the message")
 	f.StringVar(&o.at, "at", "", "the `time` from which the message can be received, such as 2027-03-01T09:00:00Z")
 	f.DurationVar(&m.Expires, "expires", 0, "how long the message is worth handling")
-	f.IntVarP(&o.count, "count", "n", 1, "send so `many` messages")
-	f.BoolVar(&o.templates, "template", false, "body, keys and headers are templates")
 	f.Float64Var(&o.rate, "rate", 0, "send at most so many messages a second; 0: no limit")
 	f.BoolVar(&o.create, "create", false, "create what does not exist: the channel, or the queue for delays")
 	f.BoolVar(&o.ordered, "ordered", false, "with --create, an ordered channel")

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/godwitmq/godwit/cmd/godwit/internal/manual"
 	"github.com/godwitmq/godwit/cmd/godwit/internal/screen"
@@ -49,15 +50,22 @@ func newSweep() *cobra.Command {
 	}
 	o.backend.add(cmd)
 	o.output.Add(cmd)
-	f, s := cmd.Flags(), &o.sweep
-	f.StringVar(&s.Owner, "owner", "", "whose channels; by their tag owner; without it, GODWIT_OWNER")
+	s := &o.sweep
+	manual.What(cmd, func(f *pflag.FlagSet) {
+		f.StringVar(&s.Owner, "owner", "", "whose channels; by their tag owner; without it, GODWIT_OWNER")
+		f.BoolVar(&s.Untagged, "kafka", false,
+			"permit to delete topics of Kafka; they have no tags, so nothing says who has made or owns them")
+		f.StringVar(&o.undo, "undo", "",
+			"make again what this `journal` describes; a file, s3://bucket/key, or kafka://name")
+	})
+	manual.Where(cmd, func(f *pflag.FlagSet) {
+		f.StringVar(&o.state, "state", "",
+			"a `file` that remembers what was announced; or s3://bucket/key, or kafka://name")
+	})
+	f := cmd.Flags()
 	f.BoolVar(&s.Scheduled, "scheduled", false, "announce what is unused, and delete what an earlier run has announced")
-	f.StringVar(&o.state, "state", "", "a `file` that remembers what was announced; or s3://bucket/key, or kafka://name")
 	f.StringVar(&o.journal, "journal", "",
 		"a `file` that describes what is deleted; or s3://bucket/key, or kafka://name; without it, a new file")
-	f.BoolVar(&s.Untagged, "kafka", false,
-		"permit to delete topics of Kafka; they have no tags, so nothing says who has made or owns them")
-	f.StringVar(&o.undo, "undo", "", "make again what this `journal` describes; a file, s3://bucket/key, or kafka://name")
 	o.notifiers.add(cmd)
 	addYes(cmd, &s.Yes)
 	manual.More(cmd, "On Kafka, a channel is unused if nothing was sent and no group reads it. What could not be found out is "+

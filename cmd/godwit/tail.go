@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
+	"github.com/godwitmq/godwit/cmd/godwit/internal/manual"
 	"github.com/godwitmq/godwit/cmd/godwit/internal/screen"
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/ops"
@@ -50,13 +52,14 @@ func newTail() *cobra.Command {
 	o.backend.add(cmd)
 	o.backend.addStore(cmd)
 	o.output.Add(cmd)
-	f := cmd.Flags()
-	f.StringVar(&o.since, "since", "", "begin earlier: at a `time` (RFC 3339), or a duration back from now")
-	f.StringVar(&o.tail.From.ID, "id", "",
-		"begin with the message of this `id`; on Kafka TOPIC/PARTITION/OFFSET, and only that partition is read")
-	f.IntVarP(&o.most, "most", "n", 0, "end after so many messages; 0: no limit")
-	f.StringSliceVar(&o.tail.Filter.Prefix, "routing-prefix", nil,
-		"of an exchange, only messages whose routing keys begin so; may be repeated")
+	manual.What(cmd, func(f *pflag.FlagSet) {
+		f.StringVar(&o.since, "since", "", "begin earlier: at a `time` (RFC 3339), or a duration back from now")
+		f.StringVar(&o.tail.From.ID, "id", "",
+			"begin with the message of this `id`; on Kafka TOPIC/PARTITION/OFFSET, and only that partition is read")
+		f.IntVarP(&o.most, "most", "n", 0, "end after so many messages; 0: no limit")
+		f.StringSliceVar(&o.tail.Filter.Prefix, "routing-prefix", nil,
+			"of an exchange, only messages whose routing keys begin so; may be repeated")
+	})
 	return cmd
 }
 

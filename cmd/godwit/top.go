@@ -10,9 +10,11 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/godwitmq/godwit/cmd/godwit/internal/dashboard"
 	"github.com/godwitmq/godwit/cmd/godwit/internal/described"
+	"github.com/godwitmq/godwit/cmd/godwit/internal/manual"
 	"github.com/godwitmq/godwit/cmd/godwit/internal/screen"
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/ops"
@@ -62,12 +64,14 @@ func newTop() *cobra.Command {
 	}
 	o.backend.add(cmd)
 	o.backend.addStore(cmd)
+	manual.Where(cmd, func(f *pflag.FlagSet) {
+		f.StringVar(&o.sample.History, "history", "", "the `file` that keeps the last six hours for the next start")
+		f.StringArrayVar(&o.workers, "workers", nil, aboutWorkers)
+	})
 	f := cmd.Flags()
 	f.DurationVar(&o.sample.Interval, "every", 10*time.Second, "how often every channel is looked at")
 	f.BoolVar(&o.sample.NoRates, "no-rates", false, "do not ask for rates, which cost money on AWS")
-	f.StringVar(&o.sample.History, "history", "", "the `file` that keeps the last six hours for the next start")
 	f.DurationVar(&o.tolerance, "tolerance", ops.DefaultTolerance, "how old messages may be before they are a problem")
-	f.StringArrayVar(&o.workers, "workers", nil, aboutWorkers)
 	return cmd
 }
 

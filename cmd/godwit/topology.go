@@ -15,8 +15,10 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/godwitmq/godwit/cmd/godwit/internal/declared"
+	"github.com/godwitmq/godwit/cmd/godwit/internal/manual"
 	"github.com/godwitmq/godwit/cmd/godwit/internal/screen"
 	"github.com/godwitmq/godwit/cmd/godwit/internal/selection"
 	"github.com/godwitmq/godwit/driver"
@@ -71,7 +73,9 @@ func newTopologyLs() *cobra.Command {
 	o.backend.addStore(cmd)
 	o.output.Add(cmd)
 	o.list.Since = 24 * time.Hour
-	cmd.Flags().Var((*selection.Span)(&o.list.Since), "since", "the `period` whose requests are counted, as 90m or 7d")
+	manual.What(cmd, func(f *pflag.FlagSet) {
+		f.Var((*selection.Span)(&o.list.Since), "since", "the `period` whose requests are counted, as 90m or 7d")
+	})
 	cmd.Flags().StringVar(&o.prices, "prices", "", "a `file` in JSON with the prices of a million requests: date, queue, "+
 		"ordered_queue, publish, ordered_publish, kms, store_put, store_get; and of a GiB, ordered_publish_gib, and "+
 		"store_gib for a month")
@@ -166,7 +170,9 @@ func newTopologyExport() *cobra.Command {
 		},
 	}
 	o.backend.addName(cmd)
-	cmd.Flags().StringVar(&o.as, "as", "", "the `form`: "+exports)
+	manual.What(cmd, func(f *pflag.FlagSet) {
+		f.StringVar(&o.as, "as", "", "the `form`: "+exports)
+	})
 	cmd.Flags().BoolVar(&o.imports, "imports", false, "import what exists (terraform)")
 	cmd.Flags().BoolVar(&o.later, "later", false, "permit delays that SQS does not keep (iam)")
 	return cmd
@@ -311,12 +317,14 @@ func newTopologyDestroy() *cobra.Command {
 		RunE: o.with(o.delete),
 	}
 	o.add(cmd)
+	manual.What(cmd, func(f *pflag.FlagSet) {
+		f.BoolVar(&o.destroy.Orphans, "orphans", false, "only what the file does not declare any more")
+		f.StringSliceVar(&o.destroy.Untagged, "untagged", nil,
+			"also this `channel`, if the service has no tags; may be repeated")
+	})
 	f := cmd.Flags()
-	f.BoolVar(&o.destroy.Orphans, "orphans", false, "only what the file does not declare any more")
 	f.StringSliceVar(&o.destroy.NonEmpty, "messages-of", nil,
 		"also this `channel`, whose messages are lost; may be repeated")
-	f.StringSliceVar(&o.destroy.Untagged, "untagged", nil,
-		"also this `channel`, if the service has no tags; may be repeated")
 	return cmd
 }
 

@@ -273,7 +273,7 @@ var plan = []room{
 	{path: "localaws/tagging", ours: []string{"localaws/sns", "localaws/sqs", "localaws/wire"}},
 	{path: "localaws/wire", ours: []string{"localaws/clock", "localaws/random"}, others: []string{cborV2}},
 
-	{path: "cmd/godwit", ours: []string{"..."}, others: []string{cobra, xterm}},
+	{path: "cmd/godwit", ours: []string{"..."}, others: []string{cobra, pflag, xterm}},
 	{path: "cmd/godwit/internal/compose", ours: []string{".", "driver"}},
 	{path: "cmd/godwit/internal/boot"},
 	{path: "cmd/godwit/internal/connection", ours: []string{"internal/wholefile", "topology"}},

@@ -21,10 +21,35 @@ const widestFlag = 27
 
 // Annotations of commands and flags.
 const (
-	rareFlag = "godwit_rare" // of a flag
-	more     = "godwit_more" // of a command
-	see      = "godwit_see"
+	rareFlag  = "godwit_rare"  // of a flag
+	groupFlag = "godwit_group" // of a flag
+	more      = "godwit_more"  // of a command
+	see       = "godwit_see"
 )
+
+// The groups of flags in a help, in their order.
+const (
+	what  = "What"
+	how   = "How"
+	where = "Where"
+)
+
+// What adds the flags that define makes to a command, in the group of what the command works on. Flags without a group
+// are in that of how it works.
+func What(c *cobra.Command, define func(f *pflag.FlagSet)) { add(c, what, define) }
+
+// Where adds the flags that define makes to a command, in the group of what it talks to: services, and its own files
+// and addresses.
+func Where(c *cobra.Command, define func(f *pflag.FlagSet)) { add(c, where, define) }
+
+func add(c *cobra.Command, group string, define func(f *pflag.FlagSet)) {
+	set := pflag.NewFlagSet("", pflag.ContinueOnError)
+	define(set)
+	set.VisitAll(func(f *pflag.Flag) {
+		f.Annotations = map[string][]string{groupFlag: {group}}
+		c.Flags().AddFlag(f)
+	})
+}
 
 // Rare leaves flags out of the help of a command, because it has more than a screen holds. They are in the manual.
 func Rare(c *cobra.Command, flags ...string) {
@@ -149,10 +174,14 @@ type group struct {
 
 // groups are the flags of a command by what they say: what it works on, how, and where. Empty groups are left out.
 func groups(c *cobra.Command, all bool) (found []group) {
-	list := []group{{title: "What"}, {title: "How"}, {title: "Where"}}
-	add := func(f *pflag.Flag) {
+	list := []group{{title: what}, {title: how}, {title: where}}
+	place := func(f *pflag.Flag) {
 		_, rare := f.Annotations[rareFlag]
-		g := &list[groupOf(c.Name(), f.Name)]
+		title := how
+		if of := f.Annotations[groupFlag]; len(of) > 0 {
+			title = of[0]
+		}
+		g := &list[slices.IndexFunc(list, func(g group) bool { return g.title == title })]
 		switch {
 		case f.Hidden, f.Name == "help":
 		case rare && !all:
@@ -162,35 +191,9 @@ func groups(c *cobra.Command, all bool) (found []group) {
 			g.cut = g.cut || !all && brief(f.Usage) != f.Usage
 		}
 	}
-	c.LocalFlags().VisitAll(add)
-	c.InheritedFlags().VisitAll(add)
+	c.LocalFlags().VisitAll(place)
+	c.InheritedFlags().VisitAll(place)
 	return slices.DeleteFunc(list, func(g group) bool { return len(g.flags) == 0 })
-}
-
-// The indices of groups.
-const (
-	what = iota
-	how
-	where
-)
-
-// groupOf is the group of a flag.
-func groupOf(command, flag string) int {
-	switch flag {
-	case "context", "backend", "namespace", "names", "bucket", "prefix", "addr", "region", "account", "endpoint",
-		"listen", "host", "data", "kafka-data", "serve", "workers", "history", "state", "url", "console":
-		if flag == "workers" && (command == "run" || command == "demand") {
-			return how
-		}
-		return where
-	case "kind", "group", "error", "header", "older", "newer", "older-than", "attempts", "body", "most", "last",
-		"since", "id", "finished", "problems", "owner", "routing-prefix", "messages", "key", "type", "routing-key",
-		"file", "jsonl", "version", "content-type", "dedup-id", "exec", "worker", "http", "filter", "filter-prefix",
-		"filter-exclude", "to", "from", "no-depths", "count", "template", "orphans", "untagged", "seed", "init",
-		"kafka", "undo", "as":
-		return what
-	}
-	return how
 }
 
 // nameOf is a flag with its value.
