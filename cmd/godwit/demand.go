@@ -54,9 +54,6 @@ func newDemand() *cobra.Command {
 	o.backend.add(cmd)
 	o.output.Add(cmd)
 	d := &o.demand
-	manual.What(cmd, func(f *pflag.FlagSet) {
-		f.IntVar(&d.Most, "most", 0, "at most so many processes; 0: no limit")
-	})
 	manual.Where(cmd, func(f *pflag.FlagSet) {
 		f.StringVar(&o.serve, "serve", "", "answer on this `host:port` until the command is stopped; without a host "+
 			"on loopback")
@@ -65,6 +62,7 @@ func newDemand() *cobra.Command {
 	f.DurationVar(&d.ServiceTime, "service-time", ops.DefaultServiceTime, "how long a handler takes")
 	f.DurationVar(&d.Tolerance, "tolerance", ops.DefaultTolerance, "how old messages may be when their handlers start")
 	f.IntVar(&d.Workers, "workers", ops.DefaultWorkers, "how many handlers a process runs at once")
+	f.IntVar(&d.Most, "most", 0, "at most so many processes; 0: no limit")
 	return cmd
 }
 

@@ -89,8 +89,6 @@ func newLocal() *cobra.Command {
 		f.StringArrayVar(&o.init, "init", nil,
 			"a `folder` of seeds (.json) and scripts to run at start; in the order of their names, with the exports "+
 				"set, before the server is ready; may be repeated")
-		f.StringVar(&o.kafka, "kafka", "",
-			"`host:port` to serve Kafka on; without a host on loopback; port 0 chooses a free one")
 	})
 	manual.Where(cmd, func(f *pflag.FlagSet) {
 		f.StringVar(&o.addr, "addr", defaultAddr, "`host:port` to listen on; port 0 chooses a free one")
@@ -101,6 +99,8 @@ func newLocal() *cobra.Command {
 				"requests work in the region that they are signed for")
 		f.StringVar(&o.data, "data", "",
 			"the `folder` in which everything is kept; only its owner can read it; that of Kafka is in kafka below it")
+		f.StringVar(&o.kafka, "kafka", "",
+			"`host:port` to serve Kafka on; without a host on loopback; port 0 chooses a free one")
 		f.StringVar(&o.kafkaData, "kafka-data", "",
 			"the `folder` for Kafka's data; instead of that in --data; only its owner can read it")
 		f.StringVar(&o.console, "console", consoleAddr,

@@ -58,10 +58,10 @@ func newMCP() *cobra.Command {
 		f.StringVar(&o.Folder, "data", "", "the `folder` of the journals of requeues (default a temporary one)")
 		f.StringArrayVar(&workers, "workers", nil,
 			"the `address` at which a process serves ops.Workers, as for `godwit console`; may be repeated")
+		f.StringArrayVar(&o.Health, "health", nil, "the `address` of a process's /readyz; may be repeated")
 	})
 	f := cmd.Flags()
 	f.BoolVar(&o.Act, "act", false, "offer the tools that change something, and looks that receive messages")
 	f.BoolVar(&o.Bodies, "bodies", false, "show bodies, headers, keys and the texts of errors to the model")
-	f.StringArrayVar(&o.Health, "health", nil, "the `address` of a process's /readyz; may be repeated")
 	return cmd
 }

@@ -199,9 +199,7 @@ func newRm() *cobra.Command {
 	cmd.RunE = onChannel(&o.backend, &o.output, o.run)
 	o.backend.add(cmd)
 	o.output.Add(cmd)
-	manual.What(cmd, func(f *pflag.FlagSet) {
-		f.BoolVar(&o.messages, "messages", false, "also if there are messages in it, which are lost")
-	})
+	cmd.Flags().BoolVar(&o.messages, "messages", false, "also if there are messages in it, which are lost")
 	addYes(cmd, &o.yes)
 	return cmd
 }

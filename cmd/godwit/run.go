@@ -87,7 +87,6 @@ func (o *runOptions) addConsumer(cmd *cobra.Command) {
 		f.StringSliceVar(&c.Filter.Exact, "filter", nil, "only messages with these routing `keys`; of an exchange")
 		f.StringSliceVar(&c.Filter.Prefix, "filter-prefix", nil, "only routing `keys` that begin so")
 		f.StringSliceVar(&c.Filter.Exclude, "filter-exclude", nil, "all but those with these routing `keys`")
-		f.StringVar(&c.Ownership.Owner, "owner", "", "the `owner` in the tags of what is created")
 	})
 	f := cmd.Flags()
 	f.StringVar(&c.Name, "name", "", "the consumer's `name` in dead letters and logs; without it, the channel's")
@@ -109,6 +108,7 @@ func (o *runOptions) addConsumer(cmd *cobra.Command) {
 	f.DurationVar(&c.MaxAge, "max-age", 0, "do not handle messages that are older")
 	f.BoolVar(&c.DeadLetterExpired, "dead-letter-expired", false, "make dead letters of messages that have expired")
 	f.StringVar(&c.Encryption, "encryption-key", "", "the `key` of KMS that encrypts the queue")
+	f.StringVar(&c.Ownership.Owner, "owner", "", "the `owner` in the tags of what is created")
 }
 
 // check checks the flags that the consumer does not check.

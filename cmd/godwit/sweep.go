@@ -53,8 +53,6 @@ func newSweep() *cobra.Command {
 	s := &o.sweep
 	manual.What(cmd, func(f *pflag.FlagSet) {
 		f.StringVar(&s.Owner, "owner", "", "whose channels; by their tag owner; without it, GODWIT_OWNER")
-		f.BoolVar(&s.Untagged, "kafka", false,
-			"permit to delete topics of Kafka; they have no tags, so nothing says who has made or owns them")
 		f.StringVar(&o.undo, "undo", "",
 			"make again what this `journal` describes; a file, s3://bucket/key, or kafka://name")
 	})
@@ -66,6 +64,8 @@ func newSweep() *cobra.Command {
 	f.BoolVar(&s.Scheduled, "scheduled", false, "announce what is unused, and delete what an earlier run has announced")
 	f.StringVar(&o.journal, "journal", "",
 		"a `file` that describes what is deleted; or s3://bucket/key, or kafka://name; without it, a new file")
+	f.BoolVar(&s.Untagged, "kafka", false,
+		"permit to delete topics of Kafka; they have no tags, so nothing says who has made or owns them")
 	o.notifiers.add(cmd)
 	addYes(cmd, &s.Yes)
 	manual.More(cmd, "On Kafka, a channel is unused if nothing was sent and no group reads it. What could not be found out is "+

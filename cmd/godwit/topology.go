@@ -319,12 +319,11 @@ func newTopologyDestroy() *cobra.Command {
 	o.add(cmd)
 	manual.What(cmd, func(f *pflag.FlagSet) {
 		f.BoolVar(&o.destroy.Orphans, "orphans", false, "only what the file does not declare any more")
+		f.StringSliceVar(&o.destroy.NonEmpty, "messages-of", nil,
+			"also this `channel`, whose messages are lost; may be repeated")
 		f.StringSliceVar(&o.destroy.Untagged, "untagged", nil,
 			"also this `channel`, if the service has no tags; may be repeated")
 	})
-	f := cmd.Flags()
-	f.StringSliceVar(&o.destroy.NonEmpty, "messages-of", nil,
-		"also this `channel`, whose messages are lost; may be repeated")
 	return cmd
 }
 
