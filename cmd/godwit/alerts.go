@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -194,9 +195,14 @@ func (n *notifierFlags) check() error {
 	case n.webhook && os.Getenv(operator.WebhookSecretVariable) == "":
 		return fmt.Errorf("--webhook needs the key of its signatures in the environment variable %s",
 			operator.WebhookSecretVariable)
+	case n.sns != "" && !topicARN.MatchString(n.sns):
+		return fmt.Errorf("--sns is %q: use the ARN of a topic, such as arn:aws:sns:eu-west-1:123456789012:alerts", n.sns)
 	}
 	return nil
 }
+
+// topicARN matches ARNs of topics of SNS that are not ordered: ordered ones send no mail.
+var topicARN = regexp.MustCompile(`^arn:[a-z-]+:sns:[a-z0-9-]+:[0-9]{12}:[A-Za-z0-9_-]+$`)
 
 // open makes the notifiers. SNS is used through the backend, or through one that end closes.
 func (n *notifierFlags) open(ctx context.Context, b driver.Backend) (
@@ -210,7 +216,10 @@ func (n *notifierFlags) open(ctx context.Context, b driver.Backend) (
 func checkState(flag, at string) error {
 	scheme, rest, ok := strings.Cut(at, "://")
 	bucket, key, _ := strings.Cut(rest, "/")
-	if !ok || scheme == "kafka" || scheme == "s3" && bucket != "" && key != "" {
+	switch {
+	case !ok:
+		return checkFile(flag, at)
+	case scheme == "kafka", scheme == "s3" && bucket != "" && key != "":
 		return nil
 	}
 	return fmt.Errorf("%s is %q: name a file, s3://bucket/key, or kafka://name", flag, at)

@@ -165,18 +165,34 @@ func (b *backendFlags) open(ctx context.Context, cmd *cobra.Command) (driver.Bac
 	if err != nil {
 		return nil, err
 	}
+	var backend driver.Backend
 	if name == onKafka {
-		names, err := readNames[kafka.Resource](b.names)
-		if err != nil {
+		var names map[string]kafka.Resource
+		if names, err = readNames[kafka.Resource](b.names); err != nil {
 			return nil, usage(cmd, err)
 		}
-		return kafka.Open(ctx, &kafka.Options{Namespace: b.namespace, Names: names, Store: store})
+		backend, err = kafka.Open(ctx, &kafka.Options{Namespace: b.namespace, Names: names, Store: store})
+	} else {
+		var names map[string]snssqs.Resource
+		if names, err = readNames[snssqs.Resource](b.names); err != nil {
+			return nil, usage(cmd, err)
+		}
+		backend, err = snssqs.Open(ctx, &snssqs.Options{Namespace: b.namespace, Names: names, Store: store})
 	}
-	names, err := readNames[snssqs.Resource](b.names)
 	if err != nil {
-		return nil, usage(cmd, err)
+		return nil, opened(cmd, err)
 	}
-	return snssqs.Open(ctx, &snssqs.Options{Namespace: b.namespace, Names: names, Store: store})
+	return backend, nil
+}
+
+// check checks the flags for a command that may not need what they name.
+func (b *backendFlags) check() (err error) {
+	if b.context != "" {
+		_, err = connection.Choose(b.context)
+	} else if b.name != "" {
+		_, err = b.choose(os.Getenv)
+	}
+	return err
 }
 
 // useFile opens the backend of a declaration for a command's work, and closes it afterwards. The file has the
@@ -296,7 +312,11 @@ func askMany(ctx context.Context, b driver.Backend, channel, do string) error {
 func (b *backendFlags) openStore(ctx context.Context, cmd *cobra.Command) (driver.Store, error) {
 	switch {
 	case b.store.Bucket != "":
-		return s3store.Open(ctx, &b.store)
+		s, err := s3store.Open(ctx, &b.store)
+		if err != nil {
+			return nil, opened(cmd, err)
+		}
+		return s, nil
 	case b.store.Prefix != "":
 		return nil, usage(cmd, errors.New("--prefix is set without --bucket: name the bucket as well"))
 	}

@@ -26,6 +26,7 @@ import (
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/localaws"
 	"github.com/godwitmq/godwit/ops"
+	"github.com/godwitmq/godwit/ops/processes"
 )
 
 const (
@@ -70,7 +71,7 @@ func newConsole() *cobra.Command {
 				return usage(cmd, err)
 			}
 			return o.backend.use(cmd, func(ctx context.Context, b driver.Backend) error {
-				return o.run(ctx, b, cmd.OutOrStdout(), cmd.ErrOrStderr())
+				return opened(cmd, o.run(ctx, b, cmd.OutOrStdout(), cmd.ErrOrStderr()))
 			})
 		},
 	}
@@ -125,6 +126,10 @@ func (o *consoleOptions) read() (err error) {
 	if o.proxy == "" && len(o.proxyFrom) > 0 {
 		return errors.New("--auth-proxy-from is set without --auth-proxy: name the header as well")
 	}
+	if o.proxy != "" && len(o.proxyFrom) == 0 {
+		return errors.New("--auth-proxy is set without --auth-proxy-from: without the addresses of the proxy, anybody " +
+			"could say who they are")
+	}
 	if o.proxy != "" {
 		o.console.Proxy = &console.Proxy{Header: o.proxy}
 	}
@@ -147,8 +152,15 @@ func (o *consoleOptions) read() (err error) {
 		return fmt.Errorf("--listen %s serves other machines, and nobody signs in: add --auth FILE, or --auth-proxy HEADER "+
 			"with --auth-proxy-from; or listen on 127.0.0.1", o.listen)
 	}
+	if len(o.console.Users) == 0 && o.console.Proxy == nil && len(o.console.Hosts) > 0 {
+		return fmt.Errorf("--host is %q, and nobody signs in: only this machine is served then; add --auth FILE, or "+
+			"--auth-proxy HEADER with --auth-proxy-from", o.console.Hosts)
+	}
+	if _, err := processes.New(&processes.Options{Addresses: o.console.Workers}); err != nil {
+		return fmt.Errorf("--workers: %w", err)
+	}
 	o.console.Expression = expression
-	return nil
+	return checkFile("--history", o.console.History)
 }
 
 // loopbackHost reports whether a host is this machine alone.

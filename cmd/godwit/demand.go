@@ -78,6 +78,9 @@ func (o *demandOptions) check() error {
 	case d.Most < 0:
 		return fmt.Errorf("--most is %d: it cannot be negative; 0 is no limit", d.Most)
 	}
+	if _, _, err := net.SplitHostPort(o.serve); o.serve != "" && err != nil {
+		return fmt.Errorf("--serve %q is not of the form host:port, like 127.0.0.1:8081 or 0.0.0.0:8081", o.serve)
+	}
 	return nil
 }
 
@@ -125,7 +128,7 @@ func (o *demandOptions) answer(ctx context.Context, b driver.Backend, errOut io.
 	}
 	host, port, err := net.SplitHostPort(o.serve)
 	if err != nil {
-		return fmt.Errorf("--serve %q is not of the form host:port, like 127.0.0.1:8081 or 0.0.0.0:8081", o.serve)
+		return err
 	}
 	l, err := net.Listen("tcp", onLoopback(host, port))
 	if err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -42,10 +41,8 @@ func newDescribe() *cobra.Command {
 			if err := o.output.Check(); err != nil {
 				return usage(cmd, err)
 			}
-			if o.history != "" {
-				if _, err := os.Stat(o.history); err != nil {
-					return usage(cmd, fmt.Errorf("--history: %w", err))
-				}
+			if err := checkInput("--history", o.history); err != nil {
+				return usage(cmd, err)
 			}
 			asked, err := processes.New(&processes.Options{Addresses: o.workers})
 			if err != nil {

@@ -152,7 +152,7 @@ func TestRm(t *testing.T) {
 		{"rm order", "perhaps orders", exitNothing},
 		{"rm", "name one channel", exitUsage},
 		{"rm orders -o xml", "--output is", exitUsage},
-		{"rm orders --yes", "set RemoveOptions.Messages (--messages)", exitFailed},
+		{"rm orders --yes", "set --messages if they are not needed", exitFailed},
 		{"rm orders", "would be deleted, with 1 messages; add --messages --yes", exitDone},
 		{"rm orders --messages --yes", "done: orders is deleted, with 1 messages", exitDone},
 		{"rm orders", "does not exist", exitNothing},

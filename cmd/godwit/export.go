@@ -40,6 +40,9 @@ func newExport() *cobra.Command {
 			if o.export.Select, err = o.sel.Selection(); err != nil {
 				return usage(cmd, err)
 			}
+			if err := checkFile("--file", o.file); err != nil {
+				return usage(cmd, err)
+			}
 			if o.export.Most < 0 {
 				return usage(cmd, fmt.Errorf("--most is %d: it cannot be negative; 0 is no limit", o.export.Most))
 			}
@@ -135,6 +138,9 @@ func newImport() *cobra.Command {
 			}
 			if o.file == "" {
 				return usage(cmd, errors.New("--file is missing: name the file, or - for standard input"))
+			}
+			if err := checkInput("--file", o.file); err != nil {
+				return usage(cmd, err)
 			}
 			if o.imports.From < 1 {
 				return usage(cmd, fmt.Errorf("--from is %d: it is the number of a line, from 1 on", o.imports.From))

@@ -155,6 +155,9 @@ func (o *localOptions) options(errOut io.Writer) (*localaws.Options, error) {
 	if _, _, err := net.SplitHostPort(o.addr); err != nil {
 		return nil, fmt.Errorf("--addr %q is not of the form host:port, like %s", o.addr, defaultAddr)
 	}
+	if err := checkInput("--seed", o.seed); err != nil {
+		return nil, err
+	}
 	for _, path := range o.init {
 		if info, err := os.Stat(path); err != nil || !info.IsDir() {
 			return nil, fmt.Errorf("--init %s is not a folder", path)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"net/http"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -77,11 +78,13 @@ func TestLocalDetachAndStop(t *testing.T) {
 func TestLocalDetachFails(t *testing.T) {
 	t.Setenv(actAsCommand, "1")
 	t.Setenv("TMPDIR", t.TempDir())
+	seed := filepath.Join(t.TempDir(), "broken.json")
+	if err := os.WriteFile(seed, []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	var out, errOut bytes.Buffer
-	status := run(t.Context(), []string{
-		"local", "--detach", "--addr", "127.0.0.1:0", "--seed", "/does/not/exist",
-	}, &out, &errOut)
-	if status != exitFailed || out.Len() > 0 || !strings.Contains(errOut.String(), "/does/not/exist") {
+	status := run(t.Context(), []string{"local", "--detach", "--addr", "127.0.0.1:0", "--seed", seed}, &out, &errOut)
+	if status != exitFailed || out.Len() > 0 || !strings.Contains(errOut.String(), "broken.json") {
 		t.Errorf("status %d, printed %q, errors %q", status, &out, &errOut)
 	}
 }

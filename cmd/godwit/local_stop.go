@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"os"
 	"strings"
 	"time"
@@ -30,6 +31,9 @@ func newLocalStop() *cobra.Command {
 		Example: "  godwit local stop --endpoint http://127.0.0.1:4566",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := checkEndpoint(endpoint); err != nil {
+				return usage(cmd, err)
+			}
 			return stopLocal(cmd.Context(), localEndpoint(endpoint))
 		},
 	}
@@ -52,6 +56,9 @@ func newLocalPing() *cobra.Command {
 		Example: "  godwit local ping --endpoint http://127.0.0.1:4566",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := checkEndpoint(endpoint); err != nil {
+				return usage(cmd, err)
+			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), pingWithin)
 			defer cancel()
 			at := localEndpoint(endpoint)
@@ -67,6 +74,14 @@ func newLocalPing() *cobra.Command {
 
 // healthPage is the page of the server's health.
 const healthPage = "/_localaws/health"
+
+// checkEndpoint returns an error for a flag that is no URL of a server; "": it is not given.
+func checkEndpoint(flag string) error {
+	if u, err := url.Parse(flag); flag != "" && (err != nil || u.Scheme != "http" || u.Host == "") {
+		return fmt.Errorf("--endpoint is %q: use a URL such as http://%s", flag, defaultAddr)
+	}
+	return nil
+}
 
 // localEndpoint is the URL of a server: from the flag, the environment, or the default address.
 func localEndpoint(flag string) string {

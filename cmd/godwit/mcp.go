@@ -36,6 +36,9 @@ func newMCP() *cobra.Command {
 			if o.Workers, err = processes.New(&processes.Options{Addresses: workers}); err != nil {
 				return usage(cmd, fmt.Errorf("--workers: %w", err))
 			}
+			if o.Folder != "" && !o.Act {
+				return usage(cmd, errors.New("--data keeps the journals of requeues, which need --act"))
+			}
 			for _, address := range o.Health {
 				if u, err := url.Parse(address); err != nil || u.Host == "" {
 					return usage(cmd, fmt.Errorf("--health is %q: use an address such as http://127.0.0.1:8080/readyz", address))
@@ -46,7 +49,7 @@ func newMCP() *cobra.Command {
 				o.Logger = slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil))
 				s, err := mcpserver.New(o)
 				if err != nil {
-					return err
+					return usage(cmd, fmt.Errorf("--data: %w", err))
 				}
 				return errors.Join(s.Run(ctx, cmd.InOrStdin(), cmd.OutOrStdout()), s.Close())
 			})

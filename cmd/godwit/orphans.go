@@ -58,11 +58,11 @@ func newOrphans() *cobra.Command {
 			}
 			store, err := s3store.Open(cmd.Context(), &o.store)
 			if err != nil {
-				return err
+				return opened(cmd, err)
 			}
 			b, err := kafka.Open(cmd.Context(), &kafka.Options{Namespace: o.namespace, Names: names, Store: store})
 			if err != nil {
-				return err
+				return opened(cmd, err)
 			}
 			err = o.run(cmd.Context(), b, cmd.OutOrStdout(), cmd.ErrOrStderr())
 			return errors.Join(err, b.Close(context.WithoutCancel(cmd.Context())))

@@ -138,7 +138,7 @@ func (o *peekOptions) run(ctx context.Context, b driver.Backend, channel string,
 		return fmt.Errorf("%s: %w", channel, errors.New("SQS can only receive, which counts as a receive of each message "+
 			"and hides it from consumers for about a second: add --receive to do it"))
 	case err != nil && len(entries) == 0:
-		return err
+		return missing(err)
 	case len(entries) == 0:
 		if err = fmt.Errorf("%w: no message of %s can be seen now", errNothing, channel); o.output == screen.AsTable {
 			return err

@@ -74,6 +74,9 @@ func (o *planOptions) read(cmd *cobra.Command, name string) (*declared.File, err
 	if err := o.output.Check(); err != nil {
 		return nil, usage(cmd, err)
 	}
+	if err := errors.Join(o.backend.check(), checkFile("--out", o.out)); err != nil {
+		return nil, usage(cmd, err)
+	}
 	f, err := declared.Read(name)
 	if err != nil {
 		return nil, usage(cmd, err)
@@ -89,7 +92,7 @@ func (o *planOptions) run(ctx context.Context, b driver.Backend, f *declared.Fil
 	}
 	if o.out != "" {
 		if err := f.WritePlan(o.out, c); err != nil {
-			return err
+			return fmt.Errorf("--out: %w", err)
 		}
 	}
 	if err := printSteps(o.output, out, errOut, c.Steps); err != nil {

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -107,10 +105,8 @@ func (o *requeueOptions) read(channel string) error {
 	if o.requeue.MaxDeaths == 0 {
 		return errors.New("--max-deaths is 0: no message has died less often; -1 is no limit")
 	}
-	if dir := filepath.Dir(o.requeue.Journal); o.requeue.Journal != "" {
-		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-			return fmt.Errorf("--journal is %s: %s is no folder", o.requeue.Journal, dir)
-		}
+	if err := checkFile("--journal", o.requeue.Journal); err != nil {
+		return err
 	}
 	if o.requeue.Journal == "" {
 		o.requeue.Journal = journalOf(channel)

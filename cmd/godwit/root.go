@@ -5,14 +5,19 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/godwitmq/godwit/cmd/godwit/internal/manual"
 	"github.com/godwitmq/godwit/cmd/godwit/internal/screen"
+	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/ops"
 )
 
@@ -36,10 +41,11 @@ func newRoot() *cobra.Command {
 	})
 	root.SetHelpCommand(newHelp())
 	quiet := root.PersistentFlags().BoolP("quiet", "q", false, "print results and errors, and no other messages")
-	root.PersistentPreRun = func(cmd *cobra.Command, _ []string) {
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		if *quiet {
 			root.SetErr(io.Discard) // exitStatus prints errors elsewhere
 		}
+		return notEmpty(cmd)
 	}
 	for _, g := range []struct {
 		title    string
@@ -88,17 +94,100 @@ func newHelp() *cobra.Command {
 	return cmd
 }
 
+// notEmpty refuses flags with an empty text. That is mostly a variable of a script that is not set, and without the
+// flag the command may do more than what was wanted: select all messages, or work somewhere else.
+func notEmpty(cmd *cobra.Command) (err error) {
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		values := []string{f.Value.String()}
+		if list, ok := f.Value.(pflag.SliceValue); ok {
+			values = list.GetSlice()
+		}
+		if err == nil && (len(values) == 0 || slices.Contains(values, "")) {
+			err = usage(cmd, fmt.Errorf("--%s is empty: write a value, or leave the flag out", f.Name))
+		}
+	})
+	return err
+}
+
 // usageError is an error in the command line.
 type usageError struct {
 	command string // "godwit local"
 	err     error
 }
 
-func (e *usageError) Error() string { return e.err.Error() }
+func (e *usageError) Error() string { return flagged(e.err) }
 func (e *usageError) Unwrap() error { return e.err }
 
 func usage(cmd *cobra.Command, err error) error {
 	return &usageError{command: cmd.CommandPath(), err: err}
+}
+
+// opened returns the error of something that the options of flags have opened: it is one in the command line if it is
+// about such an option.
+func opened(cmd *cobra.Command, err error) error {
+	if err != nil && flagged(err) != err.Error() {
+		return usage(cmd, err)
+	}
+	return err
+}
+
+// flagged is the text of an error with the names of flags instead of those of options in Go.
+func flagged(err error) string {
+	return strings.NewReplacer(
+		"snssqs: Options.Namespace", "--namespace", "kafka: Options.Namespace", "--namespace",
+		"snssqs: Options.Names", "--names", "kafka: Options.Names", "--names",
+		"s3store: Options.Bucket", "--bucket", "s3store: Options.Prefix", "--prefix",
+		"localaws: Options.Account", "--account", "localaws: Options.Region", "--region",
+		"localaws: Options.AllowHosts", "--allow-host", "localaws: Options.AllowOrigins", "--allow-origin",
+		"localaws: Options.AllowEndpoints", "--allow-endpoint",
+		"console: make Options.Folder", "--data", "console: ops: read the history in", "--history",
+		"ops: read the history in", "--history", "ops: AlertsOptions.Owners", "--owner",
+		"RemoveOptions.Messages (--messages)", "--messages", "RequeueOptions.Hold (--hold)", "--hold",
+		"RequeueOptions.To (--to)", "--to", "PeekOptions.Receive (--receive)", "--receive",
+		"PurgeOptions.Shared (--shared)", "--shared", "RequeueOptions.LoseOrder (--lose-order)", "--lose-order",
+		"ConsumerOptions.ProcessingTimeout", "--timeout", "ConsumerOptions.MaxAttempts", "--max-attempts",
+		"ConsumerOptions.BreakAfter", "--break-after", "ConsumerOptions.Rate", "--rate",
+		"ConsumerOptions.MaxPerTenant", "--max-per-tenant", "ConsumerOptions.Lease", "--lease",
+		"ConsumerOptions.WaitTime", "--wait", "ConsumerOptions.MaxAge", "--max-age",
+		"ConsumerOptions.DeadLetterExpired", "--dead-letter-expired",
+		"ConsumerOptions.ShutdownTimeout", "--shutdown-timeout", "ConsumerOptions.Delay", "--delay",
+		"ConsumerOptions.Concurrency", "--workers", "ConsumerOptions.Filter", "--filter",
+		"ConsumerOptions.Ordered", "--ordered", "ConsumerOptions.Ownership.Owner", "--owner",
+		"ConsumerOptions.Name", "--name", "ConsumerOptions.Encryption", "--encryption-key",
+		"ProducerOptions.Ordered", "--ordered",
+	).Replace(err.Error())
+}
+
+func isFolder(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && info.IsDir()
+}
+
+// checkInput returns an error for a file that a flag names and that cannot be read.
+func checkInput(flag, file string) error {
+	if file == "" || file == "-" {
+		return nil
+	}
+	if _, err := os.Stat(file); err != nil {
+		return fmt.Errorf("%s: %w", flag, err)
+	}
+	if isFolder(file) {
+		return fmt.Errorf("%s is %s, which is a folder: name a file", flag, file)
+	}
+	return nil
+}
+
+// checkFile returns an error for a file that a flag names and that cannot be written.
+func checkFile(flag, file string) error {
+	switch folder := filepath.Dir(file); {
+	case file == "" || file == "-":
+		return nil
+	case !isFolder(folder):
+		return fmt.Errorf("%s is %s: %s is no folder", flag, file, folder)
+	case isFolder(file):
+		return fmt.Errorf("%s is %s, which is a folder: name a file", flag, file)
+	}
+	return nil
 }
 
 // exitStatus prints an error, if there is one, and returns the exit status.
@@ -109,7 +198,7 @@ func exitStatus(err error, errOut io.Writer) int {
 	if errors.Is(err, errFindings) {
 		return exitWrong // they have been printed
 	}
-	fmt.Fprintf(errOut, "godwit: %v\n", err)
+	fmt.Fprintf(errOut, "godwit: %s\n", flagged(err))
 	if wrong, ok := errors.AsType[*usageError](err); ok {
 		fmt.Fprintf(errOut, "Run '%s --help' for usage.\n", wrong.command)
 		return exitUsage
@@ -128,6 +217,14 @@ func exitStatus(err error, errOut io.Writer) int {
 
 // errNothing is the error of a command that has found nothing to do or to show.
 var errNothing = errors.New("nothing was found")
+
+// missing adds errNothing to the error of something that does not exist and that a flag names.
+func missing(err error) error {
+	if _, told := errors.AsType[*ops.NoChannelError](err); driver.ClassOf(err) == driver.NotFound && !told {
+		return fmt.Errorf("%w: %w", errNothing, err)
+	}
+	return err
+}
 
 // errFindings is the error of a command that was asked for what is wrong, and has printed it.
 var errFindings = errors.New("something is wrong")

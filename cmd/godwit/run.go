@@ -27,6 +27,7 @@ type runOptions struct {
 	consumer godwit.ConsumerOptions
 
 	exec, worker, http string // one of them is set
+	command            worker.Command
 	workers            int
 	secret             string // a file
 	provision          string
@@ -45,7 +46,7 @@ func newRun() *cobra.Command {
 		Example: "  godwit run orders --worker 'python3 worker.py' -j 8 --ordered",
 		Args:    oneChannel,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := o.check(); err != nil {
+			if err := o.check(args[0]); err != nil {
 				return usage(cmd, err)
 			}
 			return o.backend.use(cmd, func(ctx context.Context, b driver.Backend) error {
@@ -112,7 +113,7 @@ func (o *runOptions) addConsumer(cmd *cobra.Command) {
 }
 
 // check checks the flags that the consumer does not check.
-func (o *runOptions) check() error {
+func (o *runOptions) check(channel string) (err error) {
 	given := 0
 	for _, one := range []string{o.exec, o.worker, o.http} {
 		if one != "" {
@@ -134,6 +135,17 @@ func (o *runOptions) check() error {
 			return fmt.Errorf("--http: %w", err)
 		}
 	}
+	for flag, line := range map[string]string{"--exec": o.exec, "--worker": o.worker} {
+		if line == "" {
+			continue
+		}
+		if o.command, err = worker.NewCommand(line); err != nil {
+			return fmt.Errorf("%s: %w", flag, err)
+		}
+	}
+	if err := checkFilter(channel, &o.consumer.Filter); err != nil {
+		return err
+	}
 	modes := map[string]godwit.ProvisionMode{
 		"auto": godwit.ProvisionAuto, "verify": godwit.ProvisionVerify, "never": godwit.ProvisionNever,
 	}
@@ -149,6 +161,26 @@ func (o *runOptions) check() error {
 	o.consumer.Rate = rate
 	return err
 }
+
+// checkFilter checks the flags of a filter.
+func checkFilter(channel string, f *godwit.Filter) error {
+	for _, one := range []struct {
+		flag string
+		keys []string
+	}{{"--filter", f.Exact}, {"--filter-prefix", f.Prefix}, {"--filter-exclude", f.Exclude}} {
+		if len(one.keys) > 0 && !ofExchange(channel) {
+			return fmt.Errorf("%s is for a channel of an exchange, such as events.mail: %s is none", one.flag, channel)
+		}
+	}
+	if len(f.Exclude) > 0 && len(f.Exact)+len(f.Prefix) > 0 {
+		return errors.New("--filter-exclude does not go with --filter and --filter-prefix: use one of them")
+	}
+	return nil
+}
+
+// ofExchange reports whether a name is that of an exchange, or of one of its channels: only their messages have routing
+// keys.
+func ofExchange(channel string) bool { return strings.Contains(channel, ".") }
 
 // parseRate reads a number in a time, such as 100/s.
 func parseRate(text string) (godwit.Rate, error) {
@@ -178,7 +210,7 @@ func (o *runOptions) run(ctx context.Context, cmd *cobra.Command, b driver.Backe
 	o.consumer.Backoff = retry
 	c, err := godwit.NewConsumer(ctx, b, channel, &o.consumer)
 	if errors.Is(err, godwit.ErrInvalid) {
-		return usage(cmd, flagged(err))
+		return usage(cmd, err)
 	}
 	if err != nil {
 		return err
@@ -210,12 +242,8 @@ func (o *runOptions) open(ctx context.Context, cmd *cobra.Command, channel strin
 		}
 		return p.Handle, nothing, nil
 	}
-	command, err := worker.NewCommand(o.exec + o.worker)
-	if err != nil {
-		return nil, nil, usage(cmd, err)
-	}
 	if o.exec != "" {
-		e := &worker.Exec{Command: command, Backoff: retry, Output: output}
+		e := &worker.Exec{Command: o.command, Backoff: retry, Output: output}
 		return e.Handle, nothing, nil
 	}
 	timeout := o.consumer.ProcessingTimeout
@@ -223,7 +251,7 @@ func (o *runOptions) open(ctx context.Context, cmd *cobra.Command, channel strin
 		timeout = 5 * time.Minute
 	}
 	p, err := worker.NewPool(ctx, worker.PoolOptions{
-		Command: command, Workers: o.workers, Channel: channel, Timeout: timeout, Backoff: retry, Output: output,
+		Command: o.command, Workers: o.workers, Channel: channel, Timeout: timeout, Backoff: retry, Output: output,
 		Log: o.consumer.Logger,
 	})
 	if err != nil {
@@ -251,18 +279,4 @@ func readSecret(file string) ([]byte, error) {
 		return nil, fmt.Errorf("--http-secret: %s is empty", file)
 	}
 	return []byte(secret), nil
-}
-
-// flagged says the names of flags instead of those of options.
-func flagged(err error) error {
-	return errors.New(strings.NewReplacer(
-		"ConsumerOptions.ProcessingTimeout", "--timeout", "ConsumerOptions.MaxAttempts", "--max-attempts",
-		"ConsumerOptions.BreakAfter", "--break-after", "ConsumerOptions.Rate", "--rate",
-		"ConsumerOptions.MaxPerTenant", "--max-per-tenant", "ConsumerOptions.Lease", "--lease",
-		"ConsumerOptions.WaitTime", "--wait", "ConsumerOptions.MaxAge", "--max-age",
-		"ConsumerOptions.DeadLetterExpired", "--dead-letter-expired",
-		"ConsumerOptions.ShutdownTimeout", "--shutdown-timeout", "ConsumerOptions.Delay", "--delay",
-		"ConsumerOptions.Concurrency", "--workers", "ConsumerOptions.Filter", "--filter",
-		"ConsumerOptions.Ordered", "--ordered", "ConsumerOptions.Ownership.Owner", "--owner",
-	).Replace(err.Error()))
 }

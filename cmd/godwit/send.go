@@ -282,7 +282,8 @@ func (s *sending) all(ctx context.Context, next compose.Source, out io.Writer) (
 		m.Receipt = &godwit.Receipt{}
 		r, failed := s.p.SendAsync(ctx, m)
 		if failed != nil {
-			if err = fmt.Errorf("message %d: %w", n+1, failed); n == 0 && errors.Is(failed, godwit.ErrInvalid) {
+			if err = fmt.Errorf("message %d: %w", n+1, failed); n == 0 &&
+				(errors.Is(failed, godwit.ErrInvalid) || driver.ClassOf(failed) == driver.Permanent) {
 				err = &usageError{"godwit send", sendFlags(err)}
 			}
 			break

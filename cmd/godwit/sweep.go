@@ -87,7 +87,10 @@ func (o *sweepOptions) check(cmd *cobra.Command) error {
 				return fmt.Errorf("--undo does not go with --%s: it makes again what its journal describes", name)
 			}
 		}
-		return nil
+		if strings.Contains(o.undo, "://") {
+			return checkState("--undo", o.undo)
+		}
+		return checkInput("--undo", o.undo)
 	}
 	if !cmd.Flags().Changed("owner") && !s.Untagged {
 		s.Owner = os.Getenv("GODWIT_OWNER")
@@ -125,6 +128,7 @@ func (o *sweepOptions) run(ctx context.Context, b driver.Backend, out, errOut io
 		return errors.Join(err, end(ctx))
 	}
 	r, err := ops.Sweep(ctx, b, &o.sweep)
+	err = missing(err)
 	err = errors.Join(err, end(context.WithoutCancel(ctx)))
 	if r == nil {
 		return err

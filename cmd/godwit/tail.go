@@ -41,7 +41,7 @@ func newTail() *cobra.Command {
 			"  godwit tail orders --since 2h -n 100 -o jsonl\n  godwit tail orders --id orders/3/1200",
 		Args: oneChannel,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := errors.Join(o.output.Check(), o.read(time.Now())); err != nil {
+			if err := errors.Join(o.output.Check(), o.read(args[0], time.Now())); err != nil {
 				return usage(cmd, err)
 			}
 			return o.backend.use(cmd, func(ctx context.Context, b driver.Backend) error {
@@ -64,12 +64,15 @@ func newTail() *cobra.Command {
 }
 
 // read reads the flags.
-func (o *tailOptions) read(now time.Time) (err error) {
+func (o *tailOptions) read(channel string, now time.Time) (err error) {
 	switch {
 	case o.output == screen.AsJSON:
 		return errors.New("--output json is one list, and tail has no end: use --output jsonl")
 	case o.most < 0:
 		return fmt.Errorf("--most is %d: it cannot be negative; 0 is no limit", o.most)
+	case len(o.tail.Filter.Prefix) > 0 && !ofExchange(channel):
+		return fmt.Errorf("--routing-prefix is for an exchange and its channels, such as 'events.*': messages of %s have no "+
+			"routing keys", channel)
 	case o.since != "" && o.tail.From.ID != "":
 		return errors.New("--since and --id both say where to begin: use one of them")
 	case o.since != "":
@@ -109,7 +112,7 @@ func (o *tailOptions) run(ctx context.Context, b driver.Backend, channel string,
 		fmt.Fprintf(errOut, "%d messages were shown\n", shown)
 		err = nil
 	}
-	return err
+	return missing(err)
 }
 
 // wanted reports whether a message passes the filter. SNS sends no others, and elsewhere nothing else looks at it.

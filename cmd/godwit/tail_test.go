@@ -226,7 +226,7 @@ func TestTailRefuses(t *testing.T) {
 		{"events.mail --since tomorrow", exitUsage, "2h or 3d"},
 		{"events.mail --since 2099-01-01T00:00:00Z", exitUsage, "it has not come yet"},
 		{"events.mail --since 1h --id x", exitUsage, "use one of them"},
-		{"events.mail --id nosuch", exitFailed, "has no message nosuch"},
+		{"events.mail --id nosuch", exitNothing, "has no message nosuch"},
 		{"events.* --since 1h", exitFailed, "an exchange keeps no messages"},
 	} {
 		out, errOut, status := call(t, append([]string{"tail"}, strings.Fields(c.args)...)...)

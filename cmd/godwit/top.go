@@ -42,22 +42,26 @@ func newTop() *cobra.Command {
 		Example: "  godwit top\n  godwit top 'orders*' --every 30s --no-rates\n  godwit top --history history.bin",
 		Args:    onePattern,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			asked, err := processes.New(&processes.Options{Addresses: o.workers})
+			if err != nil {
+				return usage(cmd, fmt.Errorf("--workers: %w", err))
+			}
+			if err := checkFile("--history", o.sample.History); err != nil {
+				return usage(cmd, err)
+			}
 			switch {
 			case o.sample.Interval < leastPause:
 				return usage(cmd, fmt.Errorf("--every is %v: it must be at least %v", o.sample.Interval, leastPause))
 			case o.tolerance <= 0:
 				return usage(cmd, fmt.Errorf("--tolerance is %v: it must be positive", o.tolerance))
-			case screen.TerminalOf(cmd.OutOrStdout()) == nil:
-				return usage(cmd, errors.New("this is no terminal: use godwit ls --watch -o jsonl"))
 			}
 			if len(args) > 0 {
 				o.sample.Match = args[0]
 			}
-			asked, err := processes.New(&processes.Options{Addresses: o.workers})
-			if err != nil {
-				return usage(cmd, fmt.Errorf("--workers: %w", err))
-			}
 			return o.backend.use(cmd, func(ctx context.Context, b driver.Backend) error {
+				if screen.TerminalOf(cmd.OutOrStdout()) == nil {
+					return usage(cmd, errors.New("this is no terminal: use godwit ls --watch -o jsonl"))
+				}
 				return o.run(ctx, b, asked)
 			})
 		},

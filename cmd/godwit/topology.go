@@ -242,6 +242,9 @@ func newTopologyImport() *cobra.Command {
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if terraform != "" {
+				if err := backend.check(); err != nil {
+					return usage(cmd, err)
+				}
 				return importTerraform(cmd, terraform, name, backend.namespace)
 			}
 			return backend.use(cmd, func(ctx context.Context, b driver.Backend) error {
@@ -358,12 +361,31 @@ func (o *topologyFileOptions) told(errOut io.Writer, done, would string) {
 	fmt.Fprintf(errOut, "nothing was changed: %s; add --yes to do it\n", would)
 }
 
+// stray returns an error for a name of a flag that means nothing of what would be deleted.
+func (o *topologyFileOptions) stray(all []topology.Destroyed) error {
+	for _, one := range []struct {
+		flag  string
+		names []string
+	}{{"--messages-of", o.destroy.NonEmpty}, {"--untagged", o.destroy.Untagged}} {
+		for _, name := range one.names {
+			if !slices.ContainsFunc(all, func(d topology.Destroyed) bool { return d.Channel == name }) {
+				err := fmt.Errorf("%s is %q, and no such channel would be deleted", one.flag, name)
+				return &usageError{"godwit topology destroy", err}
+			}
+		}
+	}
+	return nil
+}
+
 // delete deletes, or prints what would be deleted.
 func (o *topologyFileOptions) delete(ctx context.Context, b driver.Backend, f *declared.File,
 	out, errOut io.Writer,
 ) error {
 	o.destroy.Delete = o.yes
 	all, err := topology.Destroy(ctx, b, f.Spec, &o.destroy)
+	if err == nil && !o.yes { // after a failure, --yes may be repeated when some are gone
+		err = o.stray(all)
+	}
 	t := screen.Table{Head: []string{"CHANNEL", "NAME", "MESSAGES", "DELETED"}}
 	values := []any{}
 	messages := int64(0)

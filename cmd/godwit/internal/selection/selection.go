@@ -3,6 +3,7 @@ package selection
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -77,6 +78,9 @@ func ParseSpan(text string) (time.Duration, error) {
 	return time.ParseDuration(text)
 }
 
+// groupID matches the ids of ops.Group.
+var groupID = regexp.MustCompile(`^[0-9a-f]{8}$`)
+
 // check checks what the types of flags do not.
 func (s *Words) check() error {
 	for _, kind := range s.Kinds {
@@ -85,6 +89,9 @@ func (s *Words) check() error {
 		}
 	}
 	switch {
+	case s.Group != "" && !groupID.MatchString(s.Group):
+		return fmt.Errorf("--group is %q: use the id of a group that `godwit peek CHANNEL --groups` shows, such as 3f9d0a5b",
+			s.Group)
 	case s.Attempts < 0:
 		return fmt.Errorf("--attempts is %d: it cannot be negative", s.Attempts)
 	case s.Newer > 0 && s.Newer < s.Older:
