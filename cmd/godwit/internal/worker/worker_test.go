@@ -130,7 +130,7 @@ func (o *output) await(t *testing.T, text string) {
 	}
 }
 
-func self(t *testing.T, role string) worker.Command {
+func self(t testing.TB, role string) worker.Command {
 	t.Helper()
 	path, err := os.Executable()
 	if err != nil {

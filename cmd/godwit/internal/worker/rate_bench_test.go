@@ -1,0 +1,89 @@
+package worker_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/godwitmq/godwit"
+	"github.com/godwitmq/godwit/cmd/godwit/internal/worker"
+	"github.com/godwitmq/godwit/driver/memdriver"
+	"github.com/godwitmq/godwit/local"
+	"github.com/godwitmq/godwit/local/kafkalocal"
+)
+
+// BenchmarkRate measures how many messages a second a consumer ends with 8 handlers in Go that do nothing, and with 8
+// worker processes that answer at once, and the ratio of the two.
+func BenchmarkRate(b *testing.B) {
+	for name, open := range map[string]func(ctx context.Context) (godwit.Backend, error){
+		"local":  func(ctx context.Context) (godwit.Backend, error) { return local.Open(ctx, nil) },
+		"kafka":  func(ctx context.Context) (godwit.Backend, error) { return kafkalocal.Open(ctx, nil) },
+		"memory": func(context.Context) (godwit.Backend, error) { return memdriver.Open(nil) },
+	} {
+		b.Run(name, func(b *testing.B) {
+			inGo := rate(b, open, func(context.Context, *godwit.Delivery) error { return nil })
+			p, err := worker.NewPool(b.Context(), worker.PoolOptions{
+				Command: self(b, "worker"), Workers: benchWorkers, Channel: "orders", Timeout: time.Minute,
+				Backoff: constant, Output: &worker.Lines{To: io.Discard},
+			})
+			if err != nil {
+				b.Fatal(err)
+			}
+			inWorkers := rate(b, open, p.Handle)
+			if err := p.Close(); err != nil {
+				b.Error(err)
+			}
+			b.ReportMetric(inGo, "go/s")
+			b.ReportMetric(inWorkers, "worker/s")
+			b.ReportMetric(inWorkers/inGo, "ratio")
+		})
+	}
+}
+
+const benchWorkers = 8
+
+// rate sends b.N messages, and returns how many a second a consumer ends.
+func rate(b *testing.B, open func(context.Context) (godwit.Backend, error), handle godwit.Handler) float64 {
+	backend, err := open(b.Context())
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() { _ = backend.Close(context.Background()) }()
+	p, err := godwit.NewProducer(b.Context(), backend, "orders", nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	c, err := godwit.NewConsumer(b.Context(), backend, "orders", &godwit.ConsumerOptions{
+		Concurrency: benchWorkers, Logger: slog.New(slog.DiscardHandler), WaitTime: -1,
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	all := make([]godwit.Message, b.N)
+	for i := range all {
+		all[i].Body = fmt.Appendf(nil, `{"amount": %d, "customer": "c-%d"}`, i, i%100)
+	}
+	if err := p.SendBatch(b.Context(), all); err != nil {
+		b.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(b.Context())
+	defer stop()
+	var done atomic.Int64
+	begun := time.Now()
+	var took time.Duration
+	if _, err = c.Run(ctx, func(ctx context.Context, d *godwit.Delivery) error {
+		err := handle(ctx, d)
+		if done.Add(1) == int64(b.N) {
+			took = time.Since(begun)
+			stop()
+		}
+		return err
+	}); err != nil {
+		b.Fatal(err)
+	}
+	return float64(b.N) / took.Seconds()
+}
