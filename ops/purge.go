@@ -156,6 +156,11 @@ func (d *discarding) run(ctx context.Context) error {
 func (d *discarding) visit(ctx context.Context, ds []driver.Delivery) (stay []driver.Delivery, err error) {
 	var chosen []driver.Delivery
 	for i := range ds {
+		if d.walk.Over() {
+			d.walk.Leave(len(ds) - i)
+			stay = append(stay, ds[i:]...)
+			break
+		}
 		selected, unread := d.o.Select.Selects(ctx, &Entry{Delivery: ds[i]}, d.began)
 		if d.chooses(selected, unread) && !d.o.Dry {
 			chosen = append(chosen, ds[i])

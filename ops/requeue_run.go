@@ -171,6 +171,11 @@ func (r *requeue) progress() {
 func (r *requeue) visit(ctx context.Context, ds []driver.Delivery) (stay []driver.Delivery, err error) {
 	var chosen []outgoing
 	for i := range ds {
+		if r.walk.Over() {
+			r.walk.Leave(len(ds) - i)
+			stay = append(stay, ds[i:]...)
+			break
+		}
 		if r.journal.known(ds[i].ID) == journalSent { // by a run that ended before it was deleted
 			if err := r.finish(ctx, ds[i:i+1]); err != nil {
 				return append(stay, ds[i:]...), err
@@ -216,6 +221,8 @@ func (r *requeue) stays(ctx context.Context, p *outgoing) bool {
 	switch {
 	case ordered && r.blocked[p.lane]:
 		count.Behind++
+	case err != nil && r.walk.Over(): // the edit was interrupted
+		r.walk.Leave(1)
 	case err != nil:
 		r.refuse(err)
 	case !selected:

@@ -364,6 +364,27 @@ func TestRequeueStopsAndGoesOn(t *testing.T) {
 	})
 }
 
+// A run that is cancelled while it looks at a batch leaves the rest of the batch, which does not count as refused.
+func TestRequeueStopsInABatch(t *testing.T) {
+	in(t, func(m *morgue) {
+		for i := range 100 {
+			m.put(orders, letter("", fmt.Sprint(i)))
+		}
+		m.reject(orders, refused)
+		ctx, cancel := context.WithCancel(m.Context())
+		r, err := ops.Requeue(ctx, m.Backend, "orders@dlq", &ops.RequeueOptions{
+			Dry: true, Edit: func([]byte) ([]byte, error) {
+				cancel()
+				return nil, context.Canceled
+			},
+		})
+		if !errors.Is(err, context.Canceled) || r.Looked != 0 || r.Moved != 0 || r.Stay.Refused != 0 ||
+			r.Stay.Unlooked != 100 {
+			t.Errorf("%+v, %v", r, err)
+		}
+	})
+}
+
 // Bad input is an error that says how to mend it, and nothing is moved.
 func TestRequeueRefuses(t *testing.T) {
 	in(t, func(m *morgue) {

@@ -219,7 +219,7 @@ func readUsers(file string) (users []console.User, err error) {
 
 // expression compiles an expression of jq.
 func expression(text string) (console.Expression, error) {
-	e, err := jq.Parse("the expression", text)
+	e, err := jq.Parse(context.Background(), "the expression", text)
 	if err != nil {
 		return nil, err
 	}

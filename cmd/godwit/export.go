@@ -37,7 +37,7 @@ func newExport() *cobra.Command {
 		Example: "  godwit export orders@dlq --receive --kind timeout > timeouts.jsonl",
 		Args:    oneChannel,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if o.export.Select, err = o.sel.Selection(); err != nil {
+			if o.export.Select, err = o.sel.Selection(cmd.Context()); err != nil {
 				return usage(cmd, err)
 			}
 			if err := checkFile("--file", o.file); err != nil {

@@ -51,7 +51,7 @@ func newPeek() *cobra.Command {
 			o.all = !cmd.Flags().Changed("most")
 			err := o.output.Check()
 			if err == nil {
-				err = o.read(time.Now())
+				err = o.read(cmd.Context(), time.Now())
 			}
 			if err != nil {
 				return usage(cmd, err)
@@ -94,7 +94,7 @@ const (
 const groupedMost = 10_000
 
 // read reads the flags.
-func (o *peekOptions) read(now time.Time) error {
+func (o *peekOptions) read(ctx context.Context, now time.Time) error {
 	if o.peek.Most <= 0 {
 		return fmt.Errorf("--most is %d: it must be positive", o.peek.Most)
 	}
@@ -108,7 +108,7 @@ func (o *peekOptions) read(now time.Time) error {
 		return fmt.Errorf("--groups is %q: use --groups=%s or --groups=%s", o.groups, byShape, byText)
 	}
 	var err error
-	if o.choose, err = o.sel.Selection(); err != nil || o.since == "" {
+	if o.choose, err = o.sel.Selection(ctx); err != nil || o.since == "" {
 		return err
 	}
 	o.peek.From.Time, err = parseSince(o.since, now)
@@ -190,6 +190,9 @@ func (o *peekOptions) look(ctx context.Context, b driver.Backend, channel string
 		}
 		return !selected
 	})
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
 	if unread > 0 {
 		fmt.Fprintf(errOut, "%d messages have bodies that could not be read or tried, and are not shown\n", unread)
 	}

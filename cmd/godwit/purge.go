@@ -39,7 +39,7 @@ func newPurge() *cobra.Command {
 		Example: "  godwit purge orders@dlq --kind permanent --older 7d --yes",
 		Args:    oneChannel,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := o.read(); err != nil {
+			if err := o.read(cmd.Context()); err != nil {
 				return usage(cmd, err)
 			}
 			return o.backend.use(cmd, func(ctx context.Context, b driver.Backend) error {
@@ -69,11 +69,11 @@ func newPurge() *cobra.Command {
 }
 
 // read turns the flags into options.
-func (o *purgeOptions) read() (err error) {
+func (o *purgeOptions) read(ctx context.Context) (err error) {
 	if err := o.output.Check(); err != nil {
 		return err
 	}
-	if o.discard.Select, err = o.sel.Selection(); err != nil {
+	if o.discard.Select, err = o.sel.Selection(ctx); err != nil {
 		return err
 	}
 	o.discard.Dry = !o.yes

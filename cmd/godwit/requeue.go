@@ -40,7 +40,7 @@ func newRequeue() *cobra.Command {
 		Example: "  godwit requeue orders@dlq --kind timeout --newer 2h --rate 50 --yes",
 		Args:    oneChannel,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := o.read(args[0]); err != nil {
+			if err := o.read(cmd.Context(), args[0]); err != nil {
 				return usage(cmd, err)
 			}
 			return o.backend.use(cmd, func(ctx context.Context, b driver.Backend) error {
@@ -79,16 +79,16 @@ func newRequeue() *cobra.Command {
 }
 
 // read turns the flags into options.
-func (o *requeueOptions) read(channel string) error {
+func (o *requeueOptions) read(ctx context.Context, channel string) error {
 	if err := o.output.Check(); err != nil {
 		return err
 	}
 	var err error
-	if o.requeue.Select, err = o.sel.Selection(); err != nil {
+	if o.requeue.Select, err = o.sel.Selection(ctx); err != nil {
 		return err
 	}
 	if o.edit != "" {
-		e, err := jq.Parse("--edit", o.edit)
+		e, err := jq.Parse(ctx, "--edit", o.edit)
 		if err != nil {
 			return err
 		}
@@ -243,7 +243,7 @@ func (o *requeueOptions) print(r *ops.RequeueResult, out, errOut io.Writer) erro
 	switch {
 	case r.Native != nil:
 		fmt.Fprintf(errOut, "the service moved them itself: task %q, %s\n", r.Native.ID, r.Native.Status)
-	case !o.yes:
+	case !o.yes && r.Moved > 0:
 		fmt.Fprintf(errOut, "nothing was sent: %d messages would go to %s; add --yes to do it\n", r.Moved, r.Address)
 	}
 	switch n := r.Stay.Refused; {

@@ -57,7 +57,9 @@ type Walk struct {
 	waiting  int64 // messages that there were at the beginning; approximate
 	inFlight int64 // those that others held at the beginning; approximate
 
-	held     *Held
+	held    *Held
+	stopped <-chan struct{} // by the context of Run
+
 	mu       sync.Mutex
 	counts   Counts
 	empties  int // polls in a row that returned nothing, while no messages were in hand
@@ -68,6 +70,7 @@ type Walk struct {
 	fresh    int64 // messages of this window that had not been looked at before
 	seen     IDs   // of the messages that were looked at
 	before   IDs   // of those of them that stay
+	left     int64 // of those that stay, and that a visit has not looked at
 	over     bool
 }
 
@@ -122,9 +125,27 @@ func (w *Walk) Counts() Counts {
 	return w.counts
 }
 
+// Over reports whether the context of Run has ended. A visit of many messages may end early then, with [Walk.Leave].
+func (w *Walk) Over() bool {
+	select {
+	case <-w.stopped:
+		return true
+	default:
+		return false
+	}
+}
+
+// Leave notes that a visit has not looked at the last of its messages. They stay.
+func (w *Walk) Leave(messages int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.counts.Looked -= int64(messages)
+	w.left += int64(messages)
+}
+
 // Run walks, releases what stays, and closes the receiver. When ctx ends, the messages in hand are still treated.
 func (w *Walk) Run(ctx context.Context, p Plan) error {
-	w.plan, w.rate.PerSecond = p, p.PerSecond
+	w.plan, w.rate.PerSecond, w.stopped = p, p.PerSecond, ctx.Done()
 	keeping, stop := context.WithCancel(context.WithoutCancel(ctx))
 	walking, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -361,7 +382,7 @@ func (w *Walk) unlooked() int64 {
 // by those after the walk.
 func (w *Walk) Unseen(ctx context.Context) (all, inFlight int64, err error) {
 	w.mu.Lock()
-	missing, staying := w.waiting+w.inFlight-w.counts.Looked, int64(len(w.before))
+	missing, staying := w.waiting+w.inFlight-w.counts.Looked, int64(len(w.before))-w.left
 	w.mu.Unlock()
 	if missing <= 0 {
 		return 0, 0, nil

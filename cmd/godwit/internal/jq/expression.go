@@ -15,10 +15,14 @@ import (
 )
 
 // Expression is an expression on a body in JSON.
-type Expression struct{ code *gojq.Code }
+type Expression struct {
+	code   *gojq.Code
+	within context.Context // ends it as well as its time
+}
 
-// Parse reads the value of a flag. The error says where the expression is wrong.
-func Parse(flag, text string) (*Expression, error) {
+// Parse reads the value of a flag. The error says where the expression is wrong. When ctx ends, so does the expression,
+// with its cause.
+func Parse(ctx context.Context, flag, text string) (*Expression, error) {
 	query, err := gojq.Parse(text)
 	if err != nil {
 		var wrong *gojq.ParseError
@@ -33,7 +37,7 @@ func Parse(flag, text string) (*Expression, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s is %q: %w", flag, text, err)
 	}
-	return &Expression{code}, nil
+	return &Expression{code, ctx}, nil
 }
 
 // Selects reports whether the first result for a body is neither false nor null. A body that is no JSON is not
@@ -80,11 +84,14 @@ const (
 
 // first returns the first result.
 func (e *Expression) first(in any) (any, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), expressionTakes)
+	ctx, cancel := context.WithTimeout(e.within, expressionTakes)
 	defer cancel()
 	out, ok := e.code.RunWithContext(ctx, in).Next()
 	if err, failed := out.(error); failed {
-		if ctx.Err() != nil {
+		switch {
+		case e.within.Err() != nil:
+			err = context.Cause(e.within)
+		case ctx.Err() != nil:
 			err = fmt.Errorf("the expression did not end within %v", expressionTakes)
 		}
 		return nil, err

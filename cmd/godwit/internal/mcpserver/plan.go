@@ -111,7 +111,7 @@ func (in *planning) options() (o ops.RequeueOptions, err error) {
 		}
 	}
 	o = ops.RequeueOptions{To: in.To, MaxDeaths: in.MaxDeaths, Most: in.Most, PerSecond: in.PerSecond}
-	if o.Select, err = words.Selection(); err != nil {
+	if o.Select, err = words.Selection(context.Background()); err != nil {
 		return o, err
 	}
 	o.Select.IDs = in.IDs

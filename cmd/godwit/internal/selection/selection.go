@@ -1,6 +1,7 @@
 package selection
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"regexp"
@@ -100,8 +101,8 @@ func (s *Words) check() error {
 	return nil
 }
 
-// Selection returns what the words select.
-func (s *Words) Selection() (ops.Selection, error) {
+// Selection returns what the words select. When ctx ends, so does what looks at a body.
+func (s *Words) Selection(ctx context.Context) (ops.Selection, error) {
 	if err := s.check(); err != nil {
 		return ops.Selection{}, err
 	}
@@ -119,7 +120,7 @@ func (s *Words) Selection() (ops.Selection, error) {
 	if s.Body == "" {
 		return out, nil
 	}
-	e, err := jq.Parse("--body", s.Body)
+	e, err := jq.Parse(ctx, "--body", s.Body)
 	if err != nil {
 		return out, err
 	}
