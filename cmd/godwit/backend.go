@@ -152,9 +152,12 @@ func onChannel(b *backendFlags, o *screen.Output, work func(
 
 // open opens the backend. It makes no request.
 func (b *backendFlags) open(ctx context.Context, cmd *cobra.Command) (driver.Backend, error) {
-	if err := b.enter(cmd); errors.Is(err, screen.ErrRefused) || cmd.Context().Err() != nil {
+	switch err := b.enter(cmd); {
+	case cmd.Context().Err() != nil: // at a question, or before
+		return nil, context.Cause(cmd.Context())
+	case errors.Is(err, screen.ErrRefused):
 		return nil, err
-	} else if err != nil {
+	case err != nil:
 		return nil, usage(cmd, err)
 	}
 	name, err := b.choose(os.Getenv)

@@ -21,6 +21,9 @@ const (
 	exitNothing = 3 // the channel does not exist, or nothing was selected
 	exitWrong   = 4 // godwit doctor has found something, or godwit plan a difference
 	exitPart    = 5 // a part was refused, or could not be seen
+	// exitInterrupted is for work that an interrupt has ended, as shells have it. A command that has no end by itself
+	// is done then.
+	exitInterrupted = 130
 )
 
 // main handles the first signal as a request to stop; a second one ends the process at once.
@@ -48,6 +51,7 @@ func arguments(ctx context.Context) []string {
 
 // run is the whole command without the process, so that tests can call it.
 func run(ctx context.Context, args []string, out, errOut io.Writer) int {
+	signals := ctx
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	var gone atomic.Bool // nobody reads the result any more: head has seen enough
@@ -64,5 +68,9 @@ func run(ctx context.Context, args []string, out, errOut io.Writer) int {
 	if gone.Load() && (errors.Is(err, syscall.EPIPE) || errors.Is(err, context.Canceled)) {
 		return exitDone
 	}
-	return exitStatus(err, errOut)
+	status := exitStatus(err, errOut)
+	if signals.Err() != nil && (errors.Is(err, context.Cause(signals)) || errors.Is(err, context.Canceled)) {
+		return exitInterrupted
+	}
+	return status
 }

@@ -1,9 +1,31 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"testing"
 )
+
+// A command that an interrupt has ended before it was done says so, with the status of shells.
+func TestStatusOfAnInterrupt(t *testing.T) {
+	onServer(t)
+	provisioned(t, "orders", nil)
+	if _, errOut, status := call(t, "send", "orders", "x"); status != exitDone {
+		t.Fatalf("status %d: %s", status, errOut)
+	}
+	for _, args := range []string{
+		"ls", "describe orders", "doctor", "peek orders", "requeue orders --to bills --yes", "export orders --receive",
+		"purge orders --key k --yes", "send orders y",
+	} {
+		ctx, interrupt := context.WithCancelCause(t.Context())
+		interrupt(errors.New("received interrupt"))
+		var out, errOut strings.Builder
+		if status := run(ctx, strings.Fields(args), &out, &errOut); status != exitInterrupted {
+			t.Errorf("godwit %s: status %d, %s%s", args, status, &out, &errOut)
+		}
+	}
+}
 
 // Every command ends with the status that the table of docs/operations.md has for it, on both backends.
 func TestStatuses(t *testing.T) {
