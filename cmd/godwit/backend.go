@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"strings"
 	"syscall"
@@ -174,18 +175,31 @@ func (b *backendFlags) open(ctx context.Context, cmd *cobra.Command) (driver.Bac
 		if names, err = readNames[kafka.Resource](b.names); err != nil {
 			return nil, usage(cmd, err)
 		}
-		backend, err = kafka.Open(ctx, &kafka.Options{Namespace: b.namespace, Names: names, Store: store})
+		backend, err = kafka.Open(ctx, &kafka.Options{
+			Namespace: b.namespace, Names: names, Store: store, Logger: b.warnings(cmd),
+		})
 	} else {
 		var names map[string]snssqs.Resource
 		if names, err = readNames[snssqs.Resource](b.names); err != nil {
 			return nil, usage(cmd, err)
 		}
-		backend, err = snssqs.Open(ctx, &snssqs.Options{Namespace: b.namespace, Names: names, Store: store})
+		backend, err = snssqs.Open(ctx, &snssqs.Options{
+			Namespace: b.namespace, Names: names, Store: store, Logger: b.warnings(cmd),
+		})
 	}
 	if err != nil {
 		return nil, opened(cmd, err)
 	}
 	return backend, nil
+}
+
+// warnings is the logger of a backend, whose lines reach standard error as everything else does: escaped, and not at
+// all with --quiet.
+func (b *backendFlags) warnings(cmd *cobra.Command) *slog.Logger {
+	if b.quiet {
+		return slog.New(slog.DiscardHandler)
+	}
+	return slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelWarn}))
 }
 
 // check checks the flags for a command that may not need what they name.
@@ -220,11 +234,11 @@ func (b *backendFlags) useFile(cmd *cobra.Command, f *declared.File,
 	var backend driver.Backend
 	if name == onKafka {
 		o := onkafka.Options(f.Spec)
-		o.Store = store
+		o.Store, o.Logger = store, b.warnings(cmd)
 		backend, err = kafka.Open(ctx, o)
 	} else {
 		o := onaws.Options(f.Spec)
-		o.Store = store
+		o.Store, o.Logger = store, b.warnings(cmd)
 		backend, err = snssqs.Open(ctx, o)
 	}
 	if err != nil {

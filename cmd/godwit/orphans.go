@@ -60,7 +60,9 @@ func newOrphans() *cobra.Command {
 			if err != nil {
 				return opened(cmd, err)
 			}
-			b, err := kafka.Open(cmd.Context(), &kafka.Options{Namespace: o.namespace, Names: names, Store: store})
+			b, err := kafka.Open(cmd.Context(), &kafka.Options{
+				Namespace: o.namespace, Names: names, Store: store, Logger: new(backendFlags).warnings(cmd),
+			})
 			if err != nil {
 				return opened(cmd, err)
 			}

@@ -109,6 +109,19 @@ func TestWrongNumbers(t *testing.T) {
 	}
 }
 
+// Warnings of a backend's client reach standard error with what the command prints, and not with --quiet.
+func TestWarnings(t *testing.T) {
+	t.Setenv("KAFKA_BOOTSTRAP_SERVERS", "127.0.0.1:1")
+	t.Setenv(backendVariable, onKafka)
+	for args, warns := range map[string]bool{"ls": true, "ls -q": false} {
+		_, errOut, status := call(t, strings.Fields(args)...)
+		if status != exitFailed || strings.Contains(errOut, "level=WARN") != warns ||
+			!strings.Contains(errOut, "KAFKA_BOOTSTRAP_SERVERS, which is 127.0.0.1:1, has set the address") {
+			t.Errorf("godwit %s: status %d: %s", args, status, errOut)
+		}
+	}
+}
+
 // What senders and services write is escaped in every command that shows it.
 func TestNothingControlsTheTerminal(t *testing.T) {
 	if apart(t) {

@@ -282,7 +282,6 @@ var plan = []room{
 		others: []string{"github.com/gdamore/tcell/v2"},
 	},
 	{path: "cmd/godwit/internal/declared", ours: []string{"s3store", "topology"}},
-	{path: "cmd/godwit/internal/declared", ours: []string{"driver", "kafka", "s3store", "snssqs", "topology"}},
 	{
 		path: "cmd/godwit/internal/described",
 		ours: []string{"cmd/godwit/internal/screen", "driver", "ops", "ops/describe"},

@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"sync"
 	"syscall"
 	"time"
 	"unicode"
@@ -85,14 +86,18 @@ func Spark(values []float64) string {
 
 // Writer is what the command prints to, errors too. It escapes everything that could control a terminal but line breaks
 // and tabs, whatever part of the command prints it: control characters, bytes that are no UTF-8, and marks that change
-// the direction of a text. In JSON the result means the same.
+// the direction of a text. In JSON the result means the same. Write may be called concurrently.
 type Writer struct {
 	To   io.Writer
 	Gone func() // is called when nobody reads any more; nil: nothing is
+
+	mu   sync.Mutex
 	rest []byte // of a character whose end has not come
 }
 
 func (s *Writer) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	text := append(s.rest, p...)
 	whole := len(text)
 	for back := 1; back < utf8.UTFMax && back <= len(text); back++ {
