@@ -42,7 +42,8 @@ func TestDescribe(t *testing.T) {
 		t.Fatalf("status %d: %s", status, errOut)
 	}
 	wants(t, out, "events.mail\n  queue\n  arn:aws:sqs:us-east-1:000000000000:events--mail\n  created ",
-		"\nwaiting 1, in flight 0, delayed 0", "last hour, in steps",
+		"\nwaiting 1, in flight 0, delayed 0",
+		"\nmessages are kept for 14d, dead letters for 14d\n", "last hour, in steps",
 		"\nconsumers\n  not known: the service does not tell",
 		"  what they hold is not known: --workers ADDRESS", "\nbelongs to it\n", "  events.*: exchange\n",
 		"  events.mail@dlq: dead-letters, 0 waiting", "\nsettings\n", "RedrivePolicy", "VisibilityTimeout",
@@ -59,7 +60,8 @@ func TestDescribe(t *testing.T) {
 	out, _, _ = call(t, "describe", "events.mail", "-o", "json")
 	var all []described.Channel
 	if err := json.Unmarshal([]byte(out), &all); err != nil || len(all) != 1 || all[0].Depth.Waiting != 1 ||
-		all[0].Settings["VisibilityTimeout"] != "30" || len(all[0].Related) != 2 {
+		all[0].Settings["VisibilityTimeout"] != "30" ||
+		all[0].DeadLettersKeptSeconds != 14*86400 || len(all[0].Related) != 2 {
 		t.Errorf("%v: %s", err, out)
 	}
 	if all[0].Consumers == nil || all[0].Consumers.Told || all[0].Consumers.Asked {

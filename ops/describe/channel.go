@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/godwitmq/godwit/driver"
@@ -29,8 +30,10 @@ type Channel struct {
 	Subscribers []string
 	// Related are the dead letters of a queue, the queue of dead letters, the exchange of a queue, or the queues of an
 	// exchange, with what waits in them.
-	Related  []ops.Listed
-	Problems []error // what could not be found out
+	Related []ops.Listed
+	// DeadLettersKept is how long the dead letters of a queue are kept; 0: unknown. Read sets it.
+	DeadLettersKept time.Duration
+	Problems        []error // what could not be found out
 }
 
 // Payloads is where the bodies of large messages are.
@@ -103,6 +106,7 @@ func Read(ctx context.Context, b driver.Backend, name string, o *Options) (*Chan
 		}
 	}
 	c.readRelated(ctx, b, all)
+	c.readDeadLetters(ctx, do)
 	return c, ctx.Err()
 }
 
@@ -138,6 +142,15 @@ func (c *Channel) Setting(name string) string {
 		}
 	}
 	return ""
+}
+
+// Kept is how long a message is kept that nobody handles; 0: unknown.
+func (c *Channel) Kept() time.Duration {
+	seconds, err := strconv.ParseInt(c.Setting("MessageRetentionPeriod"), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return time.Duration(seconds) * time.Second
 }
 
 func (c *Channel) problem(err error) { c.Problems = append(c.Problems, err) }
@@ -194,6 +207,20 @@ func (c *Channel) readRelated(ctx context.Context, b driver.Backend, all []ops.L
 			l.Depth, l.Err = in.Inspect(ctx, l.Channel)
 		}
 		c.Related = append(c.Related, l)
+	}
+}
+
+// readDeadLetters finds out how long the dead letters are kept of a queue that says how long it keeps its messages.
+func (c *Channel) readDeadLetters(ctx context.Context, do driver.Operations) {
+	if c.Kept() == 0 || c.Channel.Role() != driver.RoleQueue {
+		return
+	}
+	for _, l := range c.Related {
+		if l.Channel.Role() == driver.RoleDeadLetters {
+			letters := Channel{ChannelInfo: l.ChannelInfo}
+			letters.readSettings(ctx, do)
+			c.DeadLettersKept, c.Problems = letters.Kept(), append(c.Problems, letters.Problems...)
+		}
 	}
 }
 

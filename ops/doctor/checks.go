@@ -50,7 +50,7 @@ func retention(p *patient) {
 	if !p.isQueue() || p.letters == nil {
 		return
 	}
-	own, letters := p.kept(), (&patient{Channel: p.letters}).kept()
+	own, letters := p.Kept(), p.letters.Kept()
 	if own == 0 || letters == 0 || letters >= own+keptLonger || letters >= 14*24*time.Hour {
 		return // SQS keeps nothing for more than 14 days
 	}
@@ -58,15 +58,6 @@ func retention(p *patient) {
 		Problem, fmt.Sprintf("messages are kept for %s, and its dead letters for %s", days(own), days(letters)),
 		"the age of a dead letter counts from its first send: one that dies late is deleted before somebody sees it",
 		"keep the dead letters for 14 days: set MessageRetentionPeriod of "+p.letters.Address+" to 1209600")
-}
-
-// kept is how long messages are kept; 0: unknown.
-func (p *patient) kept() time.Duration {
-	n, err := strconv.ParseInt(p.Setting("MessageRetentionPeriod"), 10, 64)
-	if err != nil {
-		return 0
-	}
-	return time.Duration(n) * time.Second
 }
 
 func days(d time.Duration) string {
@@ -115,8 +106,8 @@ func lease(p *patient) {
 		p.fixable(usual, Warning, fmt.Sprintf("the lease of a message is %v", d),
 			"a renewal that is late once loses the lease, and the message is handled twice",
 			"leave out ConsumerOptions.Lease, or set a VisibilityTimeout of 30 or more: leases are renewed while handlers run")
-	case p.kept() > 0 && d >= p.kept():
-		p.fixable(usual, Problem, fmt.Sprintf("the lease of a message is %v, and messages are kept for %v", d, days(p.kept())),
+	case p.Kept() > 0 && d >= p.Kept():
+		p.fixable(usual, Problem, fmt.Sprintf("the lease of a message is %v, and messages are kept for %v", d, days(p.Kept())),
 			"a message that a process has lost is deleted before it comes back", "set a shorter VisibilityTimeout")
 	case d > longLease:
 		p.fixable(usual, Note, fmt.Sprintf("the lease of a message is %v", d),

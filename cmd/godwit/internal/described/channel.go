@@ -12,16 +12,18 @@ import (
 // Channel is a described channel in JSON.
 type Channel struct {
 	Listed
-	Partitions  []partition       `json:"partitions,omitempty"`
-	LastHour    map[string]int64  `json:"last_hour,omitempty"` // what is known
-	Timeline    *timeline         `json:"timeline,omitempty"`
-	Consumers   *consumers        `json:"consumers,omitempty"`
-	Payloads    *payloads         `json:"payloads,omitempty"`
-	Settings    map[string]string `json:"settings,omitempty"`
-	Policy      []string          `json:"policy,omitempty"`
-	Subscribers []string          `json:"subscribers,omitempty"`
-	Related     []Listed          `json:"related,omitempty"`
-	Problems    []string          `json:"problems,omitempty"`
+	KeptSeconds            float64           `json:"kept_seconds,omitempty"`
+	DeadLettersKeptSeconds float64           `json:"dead_letters_kept_seconds,omitempty"`
+	Partitions             []partition       `json:"partitions,omitempty"`
+	LastHour               map[string]int64  `json:"last_hour,omitempty"` // what is known
+	Timeline               *timeline         `json:"timeline,omitempty"`
+	Consumers              *consumers        `json:"consumers,omitempty"`
+	Payloads               *payloads         `json:"payloads,omitempty"`
+	Settings               map[string]string `json:"settings,omitempty"`
+	Policy                 []string          `json:"policy,omitempty"`
+	Subscribers            []string          `json:"subscribers,omitempty"`
+	Related                []Listed          `json:"related,omitempty"`
+	Problems               []string          `json:"problems,omitempty"`
 }
 
 // Of is all that is known about a channel in JSON.
@@ -29,6 +31,7 @@ func Of(c *describe.Channel) Channel {
 	v := Channel{
 		Listed: ListedOf(asListed(c), c.Depth == nil), Policy: sentences(c.Policy), Subscribers: c.Subscribers,
 		Settings: settingsOf(c), Timeline: newTimeline(c.Timeline), Consumers: newConsumers(c.Audience),
+		KeptSeconds: c.Kept().Seconds(), DeadLettersKeptSeconds: c.DeadLettersKept.Seconds(),
 	}
 	if c.Depth != nil {
 		for _, p := range c.Depth.Partitions {

@@ -30,6 +30,7 @@ func Text(c *describe.Channel, now time.Time) string {
 				oldestOf(driver.Depth{Waiting: p.Waiting, Oldest: p.Oldest}))
 		}
 	}
+	b.WriteString(keptText(c))
 	if known := readings(c.Activity); len(known) > 0 {
 		texts := make([]string, len(known))
 		for i, r := range known {
@@ -64,6 +65,18 @@ func Text(c *describe.Channel, now time.Time) string {
 	}
 	section("not known", problems)
 	return b.String()
+}
+
+// keptText says how long messages and dead letters are kept.
+func keptText(c *describe.Channel) string {
+	switch own, letters := c.Kept(), c.DeadLettersKept; {
+	case own == 0:
+		return ""
+	case letters == 0:
+		return fmt.Sprintf("messages are kept for %s\n", screen.Ago(own))
+	default:
+		return fmt.Sprintf("messages are kept for %s, dead letters for %s\n", screen.Ago(own), screen.Ago(letters))
+	}
 }
 
 // payloadLines are where the bodies of large messages are.
