@@ -4,7 +4,12 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
 	"log/slog"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +19,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/godwitmq/godwit"
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/kafka"
 	"github.com/godwitmq/godwit/snssqs"
 )
 
@@ -122,25 +129,45 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// What senders and services write is escaped in every command that shows it.
+// What senders and services write is escaped in every command that shows it. Kafka takes everything in every field.
 func TestNothingControlsTheTerminal(t *testing.T) {
 	if apart(t) {
 		return
 	}
-	const evil = "x\x1b[2J\u009b\u202e\r"
-	onServer(t)
-	b, err := snssqs.Open(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	const evil, marks = "x\x1b[2J\u009b\u202e\r", "\u009b\u202e"
+	t.Run(onAWS, func(t *testing.T) {
+		onServer(t)
+		b, err := snssqs.Open(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		nothingControls(t, b, evil, godwit.Message{
+			Body: []byte(`{"a":"` + marks + `"}`), Type: "t" + marks, RoutingKey: "a.b",
+			Headers: godwit.Headers{{Name: "h", Value: marks}},
+		}, "export orders@dlq --receive")
+	})
+	t.Run(onKafka, func(t *testing.T) {
+		onBrokers(t)
+		b, err := kafka.Open(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		nothingControls(t, b, evil, godwit.Message{
+			Body: []byte(evil), Type: evil, ContentType: evil, OrderKey: evil, RoutingKey: "a.b" + evil,
+			Headers: godwit.Headers{{Name: "h" + evil, Value: evil}},
+		}, "export orders@dlq", "tail orders --since 1h -n 1", "peek orders --finished")
+	})
+}
+
+// nothingControls sends a message, rejects it, and looks at it with commands that must show it.
+func nothingControls(t *testing.T, b driver.Backend, evil string, m godwit.Message, more ...string) {
+	t.Helper()
+	defer func() { _ = b.Close(context.WithoutCancel(t.Context())) }()
 	p, err := godwit.NewProducer(t.Context(), b, "orders", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := p.Send(t.Context(), godwit.Message{
-		Body: []byte(`{"a":"` + "\u009b\u202e" + `"}`), Type: "t\u009b\u202e", RoutingKey: "a.b",
-		Headers: godwit.Headers{{Name: "h", Value: "\u009b\u202e"}},
-	}); err != nil {
+	if err := p.Send(t.Context(), m); err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(t.Context())
@@ -156,16 +183,72 @@ func TestNothingControlsTheTerminal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, args := range []string{
+	for _, args := range append([]string{
 		"peek orders@dlq", "peek orders@dlq -o json", "peek orders@dlq --groups",
-		"peek orders@dlq --groups=exact -o jsonl",
-		"export orders@dlq --receive", "requeue orders@dlq", "ls", "requeue orders@dlq --yes --edit .a.b",
+		"peek orders@dlq --groups=exact -o jsonl", "requeue orders@dlq", "ls", "requeue orders@dlq --yes --edit .a.b",
 		"peek x" + evil, "ls x" + evil, "purge x" + evil, "requeue orders@dlq --kind x" + evil,
-	} {
+		"describe orders@dlq", "run x" + evil + " --exec true", "send x" + evil + " y", "ls --context x" + evil,
+	}, more...) {
 		var out, errOut bytes.Buffer
 		run(t.Context(), strings.Split(args, " "), &out, &errOut)
 		if shown := out.String() + errOut.String(); strings.ContainsAny(shown, "\x1b\u009b\u202e\r") || shown == "" {
 			t.Errorf("godwit %q prints %q", args, shown)
+		}
+	}
+}
+
+// Everything is printed through the writer of package screen, which escapes. These places are the exceptions.
+func TestOneWayToPrint(t *testing.T) {
+	exceptions := map[string]string{
+		"main.go os.Stdout":                         "goes into the writer",
+		"main.go os.Stderr":                         "goes into the writer",
+		"internal/screen/ask.go os.Stderr":          "through a writer of its own, also of a quiet command",
+		"internal/worker/pool.go slog.Default":      "the command sets a logger",
+		"internal/mcpserver/server.go slog.Default": "the command sets a logger",
+		"ls.go screen.TerminalOf":                   "clears the terminal",
+		"demo.go screen.TerminalOf":                 "draws progress",
+		"top.go screen.TerminalOf":                  "is a dashboard, which escapes each text",
+		"export.go screen.TerminalOf":               "asks only",
+	}
+	used := map[string]bool{}
+	err := filepath.WalkDir(".", func(file string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") {
+			return err
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		ast.Inspect(parsed, func(n ast.Node) bool {
+			s, ok := n.(*ast.SelectorExpr)
+			if !ok {
+				return true
+			}
+			of, ok := s.X.(*ast.Ident)
+			if !ok {
+				return true
+			}
+			switch what := of.Name + "." + s.Sel.Name; what {
+			case "os.Stdout", "os.Stderr", "fmt.Print", "fmt.Printf", "fmt.Println", "slog.Default", "slog.Info",
+				"slog.Warn", "slog.Error", "log.Print", "log.Printf", "log.Println", "log.Fatal", "log.Fatalf",
+				"screen.TerminalOf":
+				used[filepath.ToSlash(file)+" "+what] = true
+			}
+			return true
+		})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for place := range used {
+		if exceptions[place] == "" {
+			t.Errorf("%s may pass the escapes: print with the command's OutOrStdout or ErrOrStderr", place)
+		}
+	}
+	for place := range exceptions {
+		if !used[place] {
+			t.Errorf("%s is no exception any more: remove it", place)
 		}
 	}
 }
