@@ -205,6 +205,8 @@ func (o *runOptions) run(ctx context.Context, cmd *cobra.Command, b driver.Backe
 	output := &worker.Lines{To: errOut}
 	o.consumer.Logger = slog.New(slog.NewTextHandler(output, &slog.HandlerOptions{Level: level}))
 	o.consumer.Concurrency = o.workers
+	// On ordered channels, a handler returns when its process has ended, which is soon enough: the consumer goes on.
+	o.consumer.MaxAbandoned = min(4*o.workers, 100_000)
 	o.consumer.Stream = o.exec != "" // the process reads the body piece by piece
 	retry := godwit.Exponential(o.wait, o.waitAtMost)
 	o.consumer.Backoff = retry
@@ -243,8 +245,8 @@ func (o *runOptions) open(ctx context.Context, cmd *cobra.Command, channel strin
 		return p.Handle, nothing, nil
 	}
 	if o.exec != "" {
-		e := &worker.Exec{Command: o.command, Backoff: retry, Output: output}
-		return e.Handle, nothing, nil
+		e := &worker.Exec{Command: o.command, Backoff: retry, Output: output, Ordered: o.consumer.Ordered}
+		return e.Handle, e.Close, nil
 	}
 	timeout := o.consumer.ProcessingTimeout
 	if timeout == 0 {
@@ -252,7 +254,8 @@ func (o *runOptions) open(ctx context.Context, cmd *cobra.Command, channel strin
 	}
 	p, err := worker.NewPool(ctx, worker.PoolOptions{
 		Command: o.command, Workers: o.workers, Channel: channel, Timeout: timeout, Backoff: retry, Output: output,
-		Log: o.consumer.Logger,
+		Ordered: o.consumer.Ordered,
+		Log:     o.consumer.Logger,
 	})
 	if err != nil {
 		return nil, nil, err

@@ -14,7 +14,10 @@ const termination = 5 * time.Second
 
 // Command is what a process runs. A line without characters that mean something to a shell is split at its spaces;
 // another one runs in sh.
-type Command struct{ args []string }
+type Command struct {
+	args     []string
+	patience time.Duration // between the request to end and the kill
+}
 
 // NewCommand checks that the program exists.
 func NewCommand(line string) (Command, error) {
@@ -28,7 +31,7 @@ func NewCommand(line string) (Command, error) {
 	if _, err := exec.LookPath(args[0]); err != nil {
 		return Command{}, fmt.Errorf("the command %q cannot be run: %w (what only a shell knows needs sh -c '…')", line, err)
 	}
-	return Command{args}, nil
+	return Command{args, termination}, nil
 }
 
 // String is the command as it runs.
@@ -38,13 +41,17 @@ func (c Command) String() string { return strings.Join(c.args, " ") }
 // ends everything that it has started.
 type process struct {
 	cmd         *exec.Cmd
+	patience    time.Duration
 	errors      *tail
 	out, errOut *line
 }
 
 // prepare describes a process whose output goes to shared lines.
 func (c Command) prepare(shared *Lines) *process {
-	p := &process{cmd: exec.Command(c.args[0], c.args[1:]...), out: &line{of: shared}, errOut: &line{of: shared}}
+	p := &process{
+		cmd: exec.Command(c.args[0], c.args[1:]...), patience: c.patience, out: &line{of: shared},
+		errOut: &line{of: shared},
+	}
 	p.errors = &tail{to: p.errOut}
 	p.cmd.Stdout, p.cmd.Stderr = p.out, p.errors
 	p.cmd.SysProcAttr = ownGroup()
@@ -84,7 +91,7 @@ func (p *process) endWith(ctx context.Context) (wait func() error) {
 // end asks the group to end, and kills it if it has not ended in time.
 func (p *process) end(over <-chan struct{}) {
 	terminate(p.cmd.Process)
-	timer := time.NewTimer(termination)
+	timer := time.NewTimer(p.patience)
 	defer timer.Stop()
 	select {
 	case <-over:

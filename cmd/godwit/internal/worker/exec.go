@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -28,6 +29,17 @@ type Exec struct {
 	Command Command
 	Backoff godwit.Backoff // after status 75
 	Output  *Lines         // what processes print
+	// Ordered is that of the consumer: a message whose time is over then keeps its lane until its process has ended, so
+	// that the next one of its key does not run beside it.
+	Ordered bool
+
+	leaving sync.WaitGroup // processes whose messages are over
+}
+
+// Close waits for the processes that have been told to end, when no Handle runs any more.
+func (e *Exec) Close() error {
+	e.leaving.Wait()
+	return nil
 }
 
 // Handle runs the process for a message.
@@ -36,22 +48,35 @@ func (e *Exec) Handle(ctx context.Context, d *godwit.Delivery) error {
 	if err != nil {
 		return err
 	}
-	defer body.Close()
 	read := &errorReader{r: body}
 	env, err := variables(ctx, d)
 	if err != nil {
-		return err
+		return errors.Join(err, body.Close())
 	}
 	p := e.Command.prepare(e.Output)
 	p.cmd.Env, p.cmd.Stdin = append(p.cmd.Environ(), env...), read
-	switch err := p.start(); {
-	case errors.Is(err, syscall.E2BIG): // Linux takes 128 KiB a variable
-		return godwit.Permanent(fmt.Errorf("its headers are too long for environment variables: use --worker or --http "+
-			"for this channel: %w", err))
-	case err != nil:
+	if err := p.start(); err != nil {
+		_ = body.Close()                   // it was only read
+		if errors.Is(err, syscall.E2BIG) { // Linux takes 128 KiB a variable
+			return godwit.Permanent(fmt.Errorf("its headers are too long for environment variables: use --worker or "+
+				"--http for this channel: %w", err))
+		}
 		return godwit.Fatal(err) // the program is gone, or the machine has no room: no message is to blame
 	}
-	err = p.endWith(ctx)()
+	wait, ended := p.endWith(ctx), make(chan error, 1)
+	e.leaving.Go(func() {
+		err := wait()
+		_ = body.Close()
+		ended <- err
+	})
+	over := ctx.Done()
+	if e.Ordered {
+		over = nil
+	}
+	select {
+	case err = <-ended:
+	case <-over: // the process may need a while to end
+	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}

@@ -6,7 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
+	"os"
+	"sync"
 	"time"
 
 	"github.com/godwitmq/godwit"
@@ -29,36 +30,39 @@ func spacing() backoff.Curve {
 
 // member is one worker of a pool. Whoever has its turn may use it.
 type member struct {
-	o      *PoolOptions
-	number int
-	serial uint64 // of the last request
-	idle   int    // how many processes have ended without an answer since the last answer
+	o       *PoolOptions
+	leaving *sync.WaitGroup // of the pool
+	number  int
+	serial  uint64 // of the last request
+	idle    int    // how many processes have ended without an answer since the last answer
 
-	p    *process // nil: none runs
-	end  context.CancelFunc
-	wait func() error
-	in   io.WriteCloser
-	out  *bufio.Reader
+	p       *process // nil: none runs
+	end     context.CancelFunc
+	wait    func() error
+	in, out *os.File // ends of pipes
+	lines   *bufio.Reader
 }
 
 // start starts the process, and exchanges the first lines.
 func (m *member) start(ctx context.Context) error {
 	p := m.o.Command.prepare(m.o.Output)
-	in, err := p.cmd.StdinPipe()
+	its, in, err := os.Pipe()
 	if err != nil {
 		return err
 	}
-	p.cmd.Stdout = nil
-	out, err := p.cmd.StdoutPipe()
+	out, own, err := os.Pipe()
 	if err != nil {
-		return err
+		return errors.Join(err, its.Close(), in.Close())
 	}
-	if err := p.start(); err != nil {
-		return err
+	p.cmd.Stdin, p.cmd.Stdout = its, own
+	err = p.start()
+	_, _ = its.Close(), own.Close() // the process has its own
+	if err != nil {
+		return errors.Join(err, in.Close(), out.Close())
 	}
 	running, end := context.WithCancel(context.WithoutCancel(ctx))
 	m.p, m.end, m.wait = p, end, p.endWith(running)
-	m.in, m.out = in, bufio.NewReaderSize(out, answerBytes)
+	m.in, m.out, m.lines = in, out, bufio.NewReaderSize(out, answerBytes)
 	first, err := json.Marshal(hello{
 		Godwit: protocol, Channel: m.o.Channel, Worker: m.number, Workers: m.o.Workers, Timeout: m.o.Timeout.Seconds(),
 	})
@@ -67,7 +71,7 @@ func (m *member) start(ctx context.Context) error {
 	}
 	greeted, cancel := context.WithTimeout(ctx, min(greeting, m.o.Timeout/2))
 	defer cancel()
-	line, err := m.exchange(greeted, append(first, '\n'))
+	line, _, err := m.exchange(greeted, append(first, '\n'))
 	if err != nil {
 		return fmt.Errorf("worker %d has not begun: %w", m.number, err)
 	}
@@ -80,35 +84,35 @@ func (m *member) start(ctx context.Context) error {
 		shortened(line), protocol)
 }
 
-// ask sends a message, and returns the answer. After an error the process is gone.
-func (m *member) ask(ctx context.Context, d *godwit.Delivery, body []byte) (a answer, err error) {
+// ask sends a message, and returns the answer. After an error the process is gone, or is leaving and closes gone then.
+func (m *member) ask(ctx context.Context, d *godwit.Delivery, body []byte) (a answer, gone <-chan struct{}, err error) {
 	if err := m.ready(ctx); err != nil {
-		return a, err
+		return a, nil, err
 	}
 	m.serial++
 	deadline, _ := ctx.Deadline()
 	line, err := lineOf(d, body, m.serial, deadline)
 	if err != nil {
-		return a, err
+		return a, nil, err
 	}
 	m.idle++
-	got, err := m.exchange(ctx, line)
+	got, gone, err := m.exchange(ctx, line)
 	if err != nil {
 		if ctx.Err() != nil {
-			return a, context.Cause(ctx)
+			return a, gone, context.Cause(ctx)
 		}
 		m.o.Log.Warn("a worker ended; it is started again", "channel", m.o.Channel, "worker", m.number,
 			"message", d.ID, "error", err)
-		return a, fmt.Errorf("worker %d: %w", m.number, err)
+		return a, nil, fmt.Errorf("worker %d: %w", m.number, err)
 	}
 	if a, err = readAnswer(got, m.serial); err != nil {
-		_ = m.discard()
+		gone = m.leave()
 		m.o.Log.Warn("a worker's line is no answer; the worker is started again", "channel", m.o.Channel,
 			"worker", m.number, "message", d.ID, "line", shortened(got), "error", err)
-		return a, fmt.Errorf("worker %d answered %s: %w", m.number, shortened(got), err)
+		return a, gone, fmt.Errorf("worker %d answered %s: %w", m.number, shortened(got), err)
 	}
 	m.idle = 0
-	return a, nil
+	return a, nil, nil
 }
 
 // ready starts the process if none runs. A worker that cannot be started is no message's fault: the consumer stops, and
@@ -134,32 +138,51 @@ func (m *member) ready(ctx context.Context) error {
 	return nil
 }
 
-// exchange writes a line and reads one. If that fails, or the context ends first, the process is ended.
-func (m *member) exchange(ctx context.Context, line []byte) (answer []byte, err error) {
-	release := context.AfterFunc(ctx, m.end)
+// exchange writes a line and reads one. If that fails, the process is ended. If the context ends first, the process
+// leaves: it is ended while another one may take its place, and gone is closed then.
+func (m *member) exchange(ctx context.Context, line []byte) (answer []byte, gone <-chan struct{}, err error) {
+	in, out, end := m.in, m.out, m.end
+	release := context.AfterFunc(ctx, func() {
+		end()
+		_, _ = in.SetDeadline(time.Now()), out.SetDeadline(time.Now()) // the process may need a while to end
+	})
 	_, err = m.in.Write(line)
 	if err == nil {
-		answer, err = m.out.ReadSlice('\n')
+		answer, err = m.lines.ReadSlice('\n')
 	}
-	if !release() || err != nil {
-		return nil, m.broken(ctx, err, answer)
+	switch interrupted := !release(); {
+	case interrupted:
+		return nil, m.leave(), fmt.Errorf("it has not answered: %w", context.Cause(ctx))
+	case err != nil:
+		return nil, nil, m.broken(err, answer)
 	}
-	return answer, nil
+	return answer, nil, nil
 }
 
 // broken ends the process after a failed exchange, and says why it failed.
-func (m *member) broken(ctx context.Context, err error, half []byte) error {
+func (m *member) broken(err error, half []byte) error {
 	text := shortened(half)
 	p := m.p
+	ended := m.discard()
 	if errors.Is(err, bufio.ErrBufferFull) {
-		_ = m.discard()
 		return fmt.Errorf("its line has more than %d bytes and begins with %s", answerBytes, text)
 	}
-	ended := m.discard()
-	if ctx.Err() != nil {
-		return fmt.Errorf("it has not answered: %w", context.Cause(ctx))
-	}
 	return fmt.Errorf("it ended without an answer: %w", p.reason(ended))
+}
+
+// leave ends the process, and does not wait for that: the next message gets a new one at once.
+func (m *member) leave() (gone <-chan struct{}) {
+	ended := make(chan struct{})
+	in, out, end, wait := m.in, m.out, m.end, m.wait
+	m.leaving.Go(func() {
+		defer close(ended)
+		_ = in.Close()
+		end()
+		_ = wait() // its message is over
+		_ = out.Close()
+	})
+	m.p = nil
+	return ended
 }
 
 // discard ends the process and waits for it.
@@ -167,6 +190,7 @@ func (m *member) discard() error {
 	_ = m.in.Close() // a worker that waits for its next line ends by itself
 	m.end()
 	err := m.wait()
+	_ = m.out.Close()
 	m.p = nil
 	return err
 }
@@ -184,6 +208,7 @@ func (m *member) stop() {
 			"error", m.p.reason(err))
 	}
 	m.end()
+	_ = m.out.Close()
 	m.p = nil
 }
 

@@ -17,7 +17,10 @@ type PoolOptions struct {
 	Command Command
 	Workers int
 	Channel string
-	Timeout time.Duration  // the consumer's ProcessingTimeout
+	Timeout time.Duration // the consumer's ProcessingTimeout
+	// Ordered is that of the consumer: a message whose time is over then keeps its lane until its process has ended, so
+	// that the next one of its key does not run beside it.
+	Ordered bool
 	Backoff godwit.Backoff // after an answer of retry without a delay
 	Output  *Lines         // what workers write to their standard error
 	Log     *slog.Logger   // nil: slog.Default()
@@ -28,6 +31,7 @@ type Pool struct {
 	o       PoolOptions
 	turns   *turns
 	workers []*member
+	leaving sync.WaitGroup // processes that are being ended while another one has their place
 }
 
 // NewPool starts the workers. It fails if one of them does not say that it speaks the protocol.
@@ -39,7 +43,7 @@ func NewPool(ctx context.Context, o PoolOptions) (*Pool, error) {
 	errs := make([]error, o.Workers)
 	var started sync.WaitGroup
 	for i := range o.Workers {
-		m := &member{o: &p.o, number: i + 1}
+		m := &member{o: &p.o, leaving: &p.leaving, number: i + 1}
 		p.workers = append(p.workers, m)
 		started.Go(func() { errs[i] = m.start(ctx) })
 	}
@@ -62,8 +66,11 @@ func (p *Pool) Handle(ctx context.Context, d *godwit.Delivery) error {
 	if err != nil {
 		return err
 	}
-	defer p.turns.give(n)
-	a, err := p.workers[n].ask(ctx, d, body)
+	a, gone, err := p.workers[n].ask(ctx, d, body)
+	p.turns.give(n)
+	if gone != nil && p.o.Ordered {
+		<-gone
+	}
 	if err != nil {
 		return err
 	}
@@ -78,6 +85,7 @@ func (p *Pool) Close() error {
 		ended.Go(m.stop)
 	}
 	ended.Wait()
+	p.leaving.Wait()
 	return nil
 }
 

@@ -72,7 +72,7 @@ func play() {
 			answer["request"], answer["action"] = m.Request+1, "done"
 		case "hang":
 			signal.Ignore(syscall.SIGTERM)
-			fmt.Fprintln(os.Stderr, "hangs")
+			fmt.Fprintln(os.Stderr, "hangs", os.Getpid())
 			select {}
 		case "wait":
 			fmt.Fprintln(os.Stderr, "waits")
