@@ -69,6 +69,13 @@ func TestContextsEnd(t *testing.T) {
 				return errors.Join(err, full)
 			}
 		},
+		"Producer.Cancel": func(w *world) func(context.Context) error {
+			p := w.producer("orders", nil)
+			return func(ctx context.Context) error {
+				_, err := p.Cancel(ctx, "x")
+				return err
+			}
+		},
 		"Producer.Close": func(w *world) func(context.Context) error {
 			p := w.producer("orders", nil)
 			return func(ctx context.Context) error {

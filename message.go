@@ -45,6 +45,11 @@ type Message struct {
 	// compared with this machine's clock when the message is sent, also if it has waited in a batch or is repeated; a
 	// message whose time is over is sent without a delay.
 	At time.Time
+	// Cancellable: [Producer.Cancel] can cancel the message until its Delay or At is over. Set it together with
+	// Receipt, whose ID Cancel needs. It is an error where nothing can cancel: with Kafka, and with SNS and SQS without
+	// snssqs.Options.Decisions. With these, such a message costs a request of S3 more, and waits beside its channel
+	// also for the shortest delay (docs/later.md).
+	Cancellable bool
 	// Expires is how long the message is worth handling, at least a second and longer than the delay; 0: for good. It
 	// counts from the time at which the service accepts the message, also if it is retried or sent again later. No
 	// handler starts after that: the consumer discards the message, or rejects it (ConsumerOptions.DeadLetterExpired).
@@ -74,6 +79,8 @@ type Receipt struct {
 	// one is not delivered. It is known only on ordered channels of SQS and SNS, for the last 65,536 messages.
 	// Duplicates of messages of other producers are not detected.
 	Duplicate bool
+	// ID is for [Producer.Cancel], also of another process. "": the message is not Cancellable.
+	ID string
 }
 
 // Headers are names and values that are sent with a message.
@@ -131,7 +138,7 @@ func (m *Message) driver(ordered bool) driver.Message {
 		OrderKey: m.OrderKey, RoutingKey: m.RoutingKey, DedupID: dedup,
 		ContentType: m.ContentType, Type: m.Type, Version: m.Version,
 		Header: m.Headers, Body: m.Body, Reader: m.Reader, Size: m.Size, Delay: m.Delay, At: m.At,
-		Expires: m.Expires, First: m.first,
+		Cancellable: m.Cancellable, Expires: m.Expires, First: m.first,
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"sync"
 	"time"
 
@@ -21,6 +22,8 @@ type Producer struct {
 	hooks   sendHooks
 	calls   calls.Log
 	outbox  outbox
+	// cancel is the backend's Operations.Cancel; nil: it cannot.
+	cancel func(ctx context.Context, to driver.Channel, id string) (cancelled bool, err error)
 
 	sender driver.Sender
 	apart  int64         // larger bodies go to a store; 0: there is none
@@ -60,6 +63,7 @@ func NewProducer(ctx context.Context, backend Backend, channel string, o *Produc
 		return nil, errors.Join(err, p.sender.Close(ctx))
 	}
 	p.apart = p.sender.Limits().Apart
+	p.cancel = driver.OperationsOf(backend).Cancel
 	p.buffer = make(chan struct{}, p.o.Buffer)
 	p.outbox = outbox{
 		name: channel, retryFor: p.o.RetryFor, sender: p.sender, create: p.creator(), hooks: &p.hooks, calls: &p.calls,
@@ -77,6 +81,33 @@ func (p *Producer) creator() func(context.Context) error {
 	spec := p.spec
 	spec.Again = true
 	return func(ctx context.Context) error { return provision(ctx, p.backend, p.name, spec) }
+}
+
+// cannotCancel says which backends can.
+const cannotCancel = "the backend cannot cancel messages: with SNS and SQS, set snssqs.Options.Decisions; Kafka cannot"
+
+// Cancel cancels a Cancellable message of the channel by its Receipt.ID, if it still waits. True: it is cancelled, and
+// is never delivered. False: it is too late, and the message is delivered, or was. Both are final, and to cancel a
+// message again answers the same. With an error it is unknown whether the message is cancelled, as if an answer was
+// lost: call Cancel again. If the class of the error ([driver.ClassOf]) is [driver.Permanent], that does not help:
+// the text is no id, or the id is one of another channel.
+func (p *Producer) Cancel(ctx context.Context, id string) (cancelled bool, err error) {
+	if err := checkContext(ctx); err != nil {
+		return false, err
+	}
+	switch {
+	case p.isClosed():
+		return false, p.error("cancel", ErrClosed)
+	case p.cancel == nil:
+		return false, p.error("cancel", invalid("Receipt.ID", strconv.Quote(id), cannotCancel))
+	case id == "":
+		return false, p.error("cancel", invalid("Receipt.ID", `""`, "a message without one is not Cancellable"))
+	}
+	cancelled, err = p.cancel(ctx, p.spec.Channel, id)
+	if err != nil {
+		return false, p.error("cancel", err)
+	}
+	return cancelled, nil
 }
 
 // Report returns what the producer has done so far. It may be called at any time.

@@ -207,6 +207,16 @@ func (p *Producer) encode(ctx context.Context, m *Message, out *outgoing, c *cal
 		}
 		delay = time.Until(m.At)
 	}
+	switch {
+	case !m.Cancellable:
+	case p.cancel == nil:
+		return p.error("send", invalid("Message.Cancellable", true, cannotCancel))
+	case m.Delay <= 0 && m.At.IsZero():
+		return p.error("send", invalid("Message.Cancellable", true,
+			"only a message that waits can be cancelled: set Delay or At"))
+	case m.Receipt == nil && m.Answered == nil:
+		return p.error("send", invalid("Message.Cancellable", true, "set Receipt, too: Producer.Cancel needs its ID"))
+	}
 	if m.Expires != 0 && (m.Expires < time.Second || m.Expires <= delay) {
 		return p.error("send", invalid("Message.Expires", m.Expires,
 			"it must be at least 1s, and more than the delay: otherwise no handler could start in time"))
@@ -321,7 +331,8 @@ func (m *outgoing) report(err error) {
 	}
 	var r Receipt
 	if err == nil {
-		r = Receipt{MessageID: m.Prepared.Receipt.ID, Duplicate: m.Prepared.Receipt.Duplicate}
+		from := m.Prepared.Receipt
+		r = Receipt{MessageID: from.ID, Duplicate: from.Duplicate, ID: from.CancelID}
 	}
 	m.told(r, err)
 }
@@ -329,7 +340,8 @@ func (m *outgoing) report(err error) {
 // tell fills in the receipt of an accepted message.
 func (m *outgoing) tell() {
 	if m.err == nil && m.receipt != nil {
-		*m.receipt = Receipt{MessageID: m.Prepared.Receipt.ID, Duplicate: m.Prepared.Receipt.Duplicate}
+		from := m.Prepared.Receipt
+		*m.receipt = Receipt{MessageID: from.ID, Duplicate: from.Duplicate, ID: from.CancelID}
 	}
 }
 

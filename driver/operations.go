@@ -98,6 +98,13 @@ type Operations struct {
 	Moves      func(ctx context.Context, from Channel) ([]MoveTask, error)
 	CancelMove func(ctx context.Context, task string) error
 
+	// Cancel cancels a message that was sent to a channel as Cancellable, by its [Receipt].CancelID. Both answers are
+	// final: a cancelled message is never delivered, and one that is not cancelled is, or was. To cancel a message
+	// again answers the same. An error says that the answer is unknown, so that the call is to be repeated if the class
+	// of the error is passing; it is of class [Permanent] for a text that is no id, and for the id of another channel.
+	// Producers call it, too. nil: messages of the backend cannot be cancelled.
+	Cancel func(ctx context.Context, to Channel, id string) (cancelled bool, err error)
+
 	// Purge plans, and unless dry is set, deletes all messages of a queue or of dead letters without receiving them:
 	// those that wait, that consumers hold, and that are not due yet. Consumers may still handle what they hold.
 	// Messages that are sent later stay, and so do bodies in a [Store]. An error of class [Throttled] says how long to

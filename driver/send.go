@@ -26,6 +26,9 @@ type Message struct {
 	// core sets at most one. A backend reads the clock when it sends: a time that is over by then means no wait.
 	Delay time.Duration
 	At    time.Time
+	// Cancellable: [Operations].Cancel can cancel the message until its wait ends. The core sets it only if the backend
+	// has that operation, and together with Delay or At.
+	Cancellable bool
 	// Expires is how long after its first acceptance the message is worth handling, in whole milliseconds; 0: always.
 	// The backend only carries it. First is the time of the first acceptance, of a message that is sent again; zero:
 	// this is its first send, and the service's own time of the acceptance counts, never the sender's clock.
@@ -56,6 +59,8 @@ type Receipt struct {
 	// Duplicate: the service accepted the message and does not deliver it, because the same Sender sent an equal one
 	// before. The duplicate of another Sender's message is not recognized.
 	Duplicate bool
+	// CancelID is the id for [Operations].Cancel. "": the message is not Cancellable.
+	CancelID string
 }
 
 // SendLimits are the limits of one call of Send.

@@ -33,6 +33,7 @@ type Abilities struct {
 	Leases      bool // deliveries have a lease that ends, and can be renewed
 	Delays      bool // Message.Delay on unordered channels
 	Later       bool // Message.Delay and Message.At on every channel, of any length
+	Cancels     bool // has Operations.Cancel
 	Retries     bool // the service keeps Retry.After on unordered channels
 	DeadLetters bool // Reject
 	Provisions  bool // is a driver.Provisioner

@@ -35,6 +35,7 @@ func operationsComplete(k *kit) {
 		{"RequireReplicas", can.Replicates, do.RequireReplicas != nil, "", true},
 		{"Past", can.Remembers, do.Past != nil, "Activity", do.Activity != nil},
 		{"Stored", false, do.Stored != nil, "Activity", do.Activity != nil},
+		{"Cancel", can.Cancels, do.Cancel != nil, "", true},
 		{"Peek", can.Peeks, do.Peek != nil, "", true},
 		{"Follow", can.Follows, do.Follow != nil, "", true},
 		{"Return", can.Forwards && can.DeadLetters, do.Return != nil, "", true},

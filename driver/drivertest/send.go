@@ -35,6 +35,16 @@ func sendCases() []testCase {
 			shows: "a delayed message of an ordered channel comes when it is due, and later ones of its key before it",
 		},
 		{
+			name: "send/cancel", run: sendCancel,
+			needs: need("Operations.Cancel", func(h *Harness) bool { return h.Can.Cancels }),
+			shows: "a cancelled message never comes, one that it was too late for comes, and both answers stay",
+		},
+		{
+			name: "send/cancelid", run: sendCancelID,
+			needs: need("Operations.Cancel", func(h *Harness) bool { return h.Can.Cancels }),
+			shows: "an id that is none, and one of another channel, is an error that repeating cannot help",
+		},
+		{
 			name: "send/partial", run: sendPartial,
 			needs: need("Faults.FailEntry", func(h *Harness) bool { return h.Faults.FailEntry != nil }),
 			shows: "a batch answers per entry, and the entries that did not fail arrive",
@@ -234,6 +244,72 @@ func sendLater(k *kit) {
 	if ds[0].OrderKey != "k" {
 		k.Errorf("the delayed message has the order key %q", ds[0].OrderKey)
 	}
+}
+
+// putCancellable sends a message, and returns the id that cancels it.
+func putCancellable(e *end, m driver.Message) string {
+	e.k.Helper()
+	m.Cancellable = true
+	p := e.prepare(m)
+	p.Receipt = &driver.Receipt{}
+	if err := e.send.Send(e.k.ctx, []driver.Prepared{p}); err != nil {
+		e.k.Fatal(err)
+	}
+	if p.Receipt.CancelID == "" || p.Receipt.CancelID == p.Receipt.ID {
+		e.k.Fatalf("the receipt of a cancellable message is %+v", *p.Receipt)
+	}
+	return p.Receipt.CancelID
+}
+
+func sendCancel(k *kit) {
+	e := k.queue("cancel", false)
+	producer := k.spec(e.ch)
+	producer.Owner = false
+	k.ensure(producer)
+	answers := func(id string, want bool) {
+		k.Helper()
+		for range 2 {
+			if cancelled, err := k.do.Cancel(k.ctx, e.ch, id); err != nil || cancelled != want {
+				k.Errorf("cancelled: %v, %v; want %v", cancelled, err, want)
+			}
+		}
+	}
+	delay := 3 * time.Second
+	gone := putCancellable(e, driver.Message{Body: []byte("gone"), Delay: delay})
+	stays := putCancellable(e, driver.Message{Body: []byte("stays"), Delay: delay})
+	at := putCancellable(e, driver.Message{Body: []byte("at"), At: time.Now().Add(delay)})
+	over := putCancellable(e, driver.Message{Body: []byte("over"), At: time.Now().Add(-time.Second)})
+	ds := e.get(1)
+	e.sameSet(ds, "over")
+	e.settle(driver.Done, ds...)
+	answers(over, false)
+	answers(gone, true)
+	ds = e.get(2)
+	e.sameSet(ds, "stays", "at")
+	e.settle(driver.Done, ds...)
+	answers(stays, false)
+	answers(at, false)
+	answers(gone, true)
+	e.nothing(patience)
+}
+
+func sendCancelID(k *kit) {
+	e, other := k.queue("cancelid", false), k.queue("cancelother", false)
+	for _, ch := range []driver.Channel{e.ch, other.ch} {
+		producer := k.spec(ch)
+		producer.Owner = false
+		k.ensure(producer)
+	}
+	id := putCancellable(e, driver.Message{Body: []byte("x"), Delay: 2 * time.Second})
+	for _, wrong := range []string{"x", id + "x", id[1:], "../" + id} {
+		if _, err := k.do.Cancel(k.ctx, e.ch, wrong); err == nil || driver.ClassOf(err) != driver.Permanent {
+			k.Errorf("%q: %v", wrong, err)
+		}
+	}
+	if _, err := k.do.Cancel(k.ctx, other.ch, id); err == nil || driver.ClassOf(err) != driver.Permanent {
+		k.Errorf("the id of another channel: %v", err)
+	}
+	e.sameSet(e.get(1), "x")
 }
 
 func sendPartial(k *kit) {

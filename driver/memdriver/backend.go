@@ -41,6 +41,14 @@ type exchange struct {
 	queues   []*queue
 	gone     bool     // it was removed
 	accepted accepted // used only if ordered
+	// cancellable are the copies of each message that can be cancelled, by its id. They stay, for later answers.
+	cancellable map[string][]copied
+}
+
+// copied is a message in one of the queues of an exchange.
+type copied struct {
+	in *queue
+	*message
 }
 
 // Open returns a backend without channels; nil options are the defaults.
@@ -273,5 +281,17 @@ func (b *Backend) Operations() driver.Operations {
 	return driver.Operations{
 		Catalog: b.Catalog, Peek: b.Peek, Return: b.Return, Purge: b.Purge, Remove: b.Remove,
 		Pause: b.Pause, Resume: b.Resume,
+		Cancel: func(_ context.Context, to driver.Channel, id string) (bool, error) {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			e, q, err := b.find(to)
+			if err != nil {
+				return false, err
+			}
+			if to.Exchange != "" && q != nil && !to.DeadLetter && q.direct != nil {
+				e = q.direct
+			}
+			return e.cancel(to, id)
+		},
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 	"unicode/utf8"
@@ -78,6 +79,9 @@ func (s *sender) Send(_ context.Context, batch []driver.Prepared) error {
 		}
 		if r := batch[i].Receipt; r != nil {
 			*r = driver.Receipt{ID: id, Duplicate: again}
+			if m.Cancellable {
+				r.CancelID = s.to.String() + "/" + id
+			}
 		}
 		if !again {
 			s.e.publish(m, id, now)
@@ -97,18 +101,47 @@ func (e *exchange) publish(m *outgoing, id string, now time.Time) {
 	if first.IsZero() {
 		first = now
 	}
+	copies := []copied{}
 	for _, q := range e.queues {
 		if e.direct || passes(q.spec.Filter, m.RoutingKey) {
 			due := now.Add(cmp.Or(m.Delay, q.spec.Delay))
 			if m.At.After(now) {
 				due = m.At
 			}
-			q.put(&message{
+			one := &message{
 				Message: &m.Message, id: id, first: first, sent: now, due: due,
 				died: m.died, origin: m.origin,
-			})
+			}
+			q.put(one)
+			copies = append(copies, copied{q, one})
 		}
 	}
+	if m.Cancellable && e.cancellable == nil {
+		e.cancellable = map[string][]copied{}
+	}
+	if m.Cancellable {
+		e.cancellable[id] = copies
+	}
+}
+
+// cancel removes a message from its queues, unless one of them has delivered it.
+func (e *exchange) cancel(to driver.Channel, id string) (cancelled bool, err error) {
+	copies, known := e.cancellable[strings.TrimPrefix(id, to.String()+"/")]
+	if !known {
+		return false, permanent("channel %s has sent no message %q that can be cancelled", to, id)
+	}
+	for _, c := range copies {
+		if c.received > 0 {
+			return false, nil
+		}
+	}
+	for _, c := range copies {
+		if l := c.lane; l != nil { // otherwise it was cancelled or purged before
+			c.in.remove(c.message)
+			c.in.fix(l)
+		}
+	}
+	return true, nil
 }
 
 // dedupFor is how long an ordered channel recognizes a duplicate.
