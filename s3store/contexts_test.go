@@ -52,6 +52,23 @@ func TestContextsEnd(t *testing.T) {
 		}
 	}
 	contexts.Check(t, ".", newHanging, contexts.Cases[*world]{
+		"OpenDecisions": func(w *world) func(ctx) error {
+			return func(c ctx) error {
+				_, err := s3store.OpenDecisions(c, &s3store.Options{Bucket: bucket, Prefix: "decisions/", AWS: &w.conf})
+				return err
+			}
+		},
+		"Decisions.Ensure": func(w *world) func(ctx) error {
+			d := w.decisions("decisions/")
+			return func(c ctx) error { return d.Ensure(c, driver.Auto) }
+		},
+		"Decisions.Decide": func(w *world) func(ctx) error {
+			d := w.decisions("decisions/")
+			return func(c ctx) error {
+				_, err := d.Decide(c, "x", "yes")
+				return err
+			}
+		},
 		"Store.Written": simple(func(c ctx, s *s3store.Store, at driver.Location) error {
 			_, err := s.Written(c, at)
 			return err

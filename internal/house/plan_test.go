@@ -120,7 +120,7 @@ var plan = []room{
 	{path: "kafka/internal/wire", ours: []string{"driver"}, others: []string{franz + "/kgo"}},
 	// The only package that imports kfake.
 	{path: "local/kafkalocal", ours: []string{"driver", "kafka"}, others: []string{franz}},
-	{path: "s3store", ours: []string{"driver"}, others: []string{awsSDK, smithy}},
+	{path: "s3store", ours: []string{"driver", "internal/backoff"}, others: []string{awsSDK, smithy}},
 	{path: "snssqs", ours: []string{"driver", "internal/...", "snssqs/internal/..."}, others: []string{awsSDK}},
 	{path: "snssqs/internal/client", ours: []string{"driver"}, others: []string{awsSDK, smithy}},
 	{
