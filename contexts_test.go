@@ -22,7 +22,7 @@ func (w *world) Hang() {
 
 // newHanging returns a world that contexts.Check lets hang.
 func newHanging(t *testing.T) *world {
-	b, err := local.Open(t.Context(), &local.Options{Server: &localaws.Options{Seed: 1}})
+	b, err := local.Open(t.Context(), &local.Options{Server: &localaws.Options{Seed: 1}, Cancel: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,8 +71,13 @@ func TestContextsEnd(t *testing.T) {
 		},
 		"Producer.Cancel": func(w *world) func(context.Context) error {
 			p := w.producer("orders", nil)
+			var r godwit.Receipt
+			m := godwit.Message{Body: []byte("x"), Delay: time.Hour, Cancellable: true, Receipt: &r}
+			if err := p.Send(w.Context(), m); err != nil {
+				w.Fatal(err)
+			}
 			return func(ctx context.Context) error {
-				_, err := p.Cancel(ctx, "x")
+				_, err := p.Cancel(ctx, r.ID)
 				return err
 			}
 		},

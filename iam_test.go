@@ -273,6 +273,29 @@ func sendsThree(channel string, o godwit.ProducerOptions, body int) func(*iamSer
 
 // sendsLater sends a message that is due in an hour.
 func sendsLater(channel string, o godwit.ProducerOptions) func(*iamServer, godwit.Backend) error {
+	return sendsDelayed(channel, o, nil)
+}
+
+// sendsCancellable is sendsLater of a message that can be cancelled, and is not.
+func sendsCancellable(channel string, o godwit.ProducerOptions) func(*iamServer, godwit.Backend) error {
+	return sendsDelayed(channel, o, func(context.Context, *godwit.Producer, string) error { return nil })
+}
+
+// cancelsLater sends a message, cancels it, and is told so again.
+func cancelsLater(channel string, o godwit.ProducerOptions) func(*iamServer, godwit.Backend) error {
+	return sendsDelayed(channel, o, func(ctx context.Context, p *godwit.Producer, id string) error {
+		for range 2 {
+			if cancelled, err := p.Cancel(ctx, id); err != nil || !cancelled {
+				return cmp.Or(err, errors.New("it was not cancelled"))
+			}
+		}
+		return nil
+	})
+}
+
+func sendsDelayed(channel string, o godwit.ProducerOptions,
+	cancel func(ctx context.Context, p *godwit.Producer, id string) error,
+) func(*iamServer, godwit.Backend) error {
 	return func(s *iamServer, b godwit.Backend) error {
 		o.RetryFor = time.Minute
 		p, err := godwit.NewProducer(s.Context(), b, channel, &o)
@@ -280,7 +303,12 @@ func sendsLater(channel string, o godwit.ProducerOptions) func(*iamServer, godwi
 			return err
 		}
 		defer func() { _ = p.Close(context.Background()) }()
-		return p.Send(s.Context(), godwit.Message{Type: "good", Delay: time.Hour})
+		var r godwit.Receipt
+		m := godwit.Message{Type: "good", Delay: time.Hour, Cancellable: cancel != nil, Receipt: &r}
+		if err := p.Send(s.Context(), m); err != nil || cancel == nil {
+			return err
+		}
+		return cancel(s.Context(), p, r.ID)
 	}
 }
 
@@ -410,6 +438,15 @@ func programs() []program {
 		}
 		return snssqs.Options{Store: store, Large: snssqs.Large{Above: 1000}}
 	}
+	decided := func(s *iamServer) snssqs.Options {
+		decisions, err := s3store.OpenDecisions(s.Context(), &s3store.Options{
+			Bucket: "payloads", Prefix: "decisions/", AWS: s.conf(), Transport: s.Transport(),
+		})
+		if err != nil {
+			s.Fatal(err)
+		}
+		return snssqs.Options{Decisions: decisions}
+	}
 	never := godwit.ConsumerOptions{Provision: godwit.ProvisionNever}
 	toNever := godwit.ProducerOptions{Provision: godwit.ProvisionNever}
 	made := func(channels ...string) func(*iamServer, godwit.Backend) error {
@@ -486,6 +523,25 @@ func programs() []program {
 				return cmp.Or(made(mobile)(s, b), sendsLater(exchange, godwit.ProducerOptions{})(s, b))
 			},
 			do: wakes(mobile, never),
+		},
+		{
+			title: "A producer of messages that can be cancelled",
+			about: "What `Message.Cancellable` and `Producer.Cancel` add, with `ProvisionNever`. A bucket for decisions that is " +
+				"provisioned needs what \"A store that is provisioned\" lists.",
+			options: decided, besides: []string{"sqs:"},
+			before: func(s *iamServer, b godwit.Backend) error {
+				return cmp.Or(made(queue)(s, b), sendsLater(queue, godwit.ProducerOptions{})(s, b))
+			},
+			do: cancelsLater(queue, toNever),
+		},
+		{
+			title:   "A consumer of messages that can be cancelled",
+			about:   "What they add to \"A consumer of delayed messages\", with `ProvisionNever`.",
+			options: decided, besides: []string{"sqs:"},
+			before: func(s *iamServer, b godwit.Backend) error {
+				return cmp.Or(made(queue)(s, b), sendsCancellable(queue, godwit.ProducerOptions{})(s, b))
+			},
+			do: wakes(queue, never),
 		},
 		{
 			title: "A producer of a queue that provisions",

@@ -21,6 +21,9 @@ const endpoint = "http://localaws.internal"
 // Bucket is the bucket of the embedded server with the bodies of large messages. A channel creates it.
 const Bucket = "godwit-payloads"
 
+// decisionsBucket is that of decisions about messages that can be cancelled. The lifecycle of bodies would delete them.
+const decisionsBucket = "godwit-decisions"
+
 // Options of a local backend. The zero value is usable.
 type Options struct {
 	// Server are the options of the embedded server; nil: its defaults, with a random seed that [localaws.Server.Seed]
@@ -30,6 +33,9 @@ type Options struct {
 	// Namespace is a prefix of the name of every queue and topic: prod---orders. Set it when the program under test
 	// depends on those names.
 	Namespace string
+	// Cancel makes it possible to cancel messages (godwit.Message.Cancellable), with another bucket of the server. Set
+	// it if the program under test does that.
+	Cancel bool
 	// Logger gets the warnings of the backend; nil: slog.Default(). Set it to log elsewhere, or to slog.DiscardHandler
 	// for silence.
 	Logger *slog.Logger
@@ -74,10 +80,19 @@ func On(ctx context.Context, server *localaws.Server, o *Options) (*Backend, err
 	if err != nil {
 		return nil, err
 	}
-	b, err := snssqs.Open(ctx, &snssqs.Options{
+	so := &snssqs.Options{
 		Store: store, Namespace: opts.Namespace, AWS: &conf, Transport: server.Transport(), Logger: opts.Logger,
 		CancelPolls: true, // the server never drops an answer
-	})
+	}
+	if opts.Cancel {
+		so.Decisions, err = s3store.OpenDecisions(ctx, &s3store.Options{
+			Bucket: decisionsBucket, Prefix: "decisions/", AWS: &conf, Transport: server.Transport(),
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	b, err := snssqs.Open(ctx, so)
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/snssqs/internal/client"
 	"github.com/godwitmq/godwit/snssqs/internal/estate"
+	"github.com/godwitmq/godwit/snssqs/internal/later"
 	"github.com/godwitmq/godwit/snssqs/internal/operate"
 	"github.com/godwitmq/godwit/snssqs/internal/trust"
 )
@@ -22,6 +23,7 @@ type Backend struct {
 	provisioner *estate.Provisioner
 	requests    requests
 	large       apart
+	arbiter     *later.Arbiter    // nil: no message can be cancelled
 	signatures  *trust.Signatures // nil: they are not checked
 	warned      estate.Warned     // channels with JSON that was not opened
 	// handed has a *ledger of the messages that other programs delete, by the queue's URL. It outlives a batch.
@@ -58,6 +60,7 @@ func Open(ctx context.Context, o *Options) (*Backend, error) {
 	if b.log == nil {
 		b.log = slog.Default()
 	}
+	b.arbiter = later.NewArbiter(opts.Decisions, b.estate)
 	b.provisioner = estate.NewProvisioner(b.estate, large.store, b.log)
 	if opts.CheckSignatures {
 		b.signatures = trust.NewSignatures(clients.HTTP, clients.SNS.Options().BaseEndpoint)
@@ -74,6 +77,9 @@ func (b *Backend) Close(context.Context) error {
 // Ensure creates what a channel needs, or reports what is missing. It changes attributes and tags only for an owner.
 // Resources that Options.Names maps, and dead letters, are only looked up.
 func (b *Backend) Ensure(ctx context.Context, s driver.ChannelSpec) error {
+	if err := b.arbiter.Ensure(ctx, s.Mode); err != nil {
+		return err
+	}
 	return b.provisioner.Ensure(ctx, s)
 }
 
@@ -112,6 +118,9 @@ func (b *Backend) Operations() driver.Operations {
 		Specs: func(ctx context.Context, cs []driver.Channel) ([]driver.ChannelSpec, error) {
 			return operate.Specs(ctx, b.estate, cs)
 		},
+	}
+	if b.arbiter != nil {
+		do.Cancel = b.arbiter.Cancel
 	}
 	if store, in := b.large.store.(interface{ Bucket() string }); in {
 		do.Stored = func(ctx context.Context, since time.Time) (driver.Stored, error) {

@@ -22,11 +22,10 @@ import (
 )
 
 var everything = drivertest.Abilities{
-	Ordered: true, Leases: true, Delays: true, Later: true, Retries: true, DeadLetters: true, Provisions: true,
-	Inspects: true, LongPolls: true, Exchanges: true, Finds: true, TellsOrder: true, Large: true, Lists: true,
-	Forwards: true, ToOneQueue: true, Peeks: true,
-	Pauses: true, Purges: true, Removes: true, Snapshots: true, Meters: true, Access: true, Remembers: true,
-	Plans: true, Tags: true,
+	Ordered: true, Leases: true, Delays: true, Later: true, Cancels: true, Retries: true, DeadLetters: true,
+	Provisions: true, Inspects: true, LongPolls: true, Exchanges: true, Finds: true, TellsOrder: true, Large: true,
+	Lists: true, Forwards: true, ToOneQueue: true, Peeks: true, Pauses: true, Purges: true, Removes: true,
+	Snapshots: true, Meters: true, Access: true, Remembers: true, Plans: true, Tags: true,
 }
 
 // The backend keeps every contract of the seam, on the embedded server in virtual time.
@@ -50,7 +49,7 @@ func harness() drivertest.Harness {
 				t.Cleanup(func() { _ = store.Close() })
 				o.Store = store
 			}
-			b, err := local.Open(t.Context(), &local.Options{Server: o})
+			b, err := local.Open(t.Context(), &local.Options{Server: o, Cancel: true})
 			if err != nil {
 				t.Fatal(err)
 			}

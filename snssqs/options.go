@@ -68,6 +68,10 @@ type Options struct {
 	// LargeOf is Large for single destinations, by the channels as users write them (orders, wishlist_events.*). Set it
 	// where a destination differs from the others; a zero field counts as in Large.
 	LargeOf map[string]Large
+	// Decisions decide about messages that can be cancelled (godwit.Message.Cancellable): open them with
+	// s3store.OpenDecisions. Set the same ones for the producers and the consumers of a channel. nil: such a message is
+	// an error of Send, and a consumer leaves it to others.
+	Decisions Decisions
 	// Transport carries the requests; set it for a proxy or an in-process server. nil: our own connection pools, one
 	// for long polls and one for other calls.
 	Transport http.RoundTripper
@@ -103,6 +107,21 @@ func (o *Options) check() error {
 		return err
 	}
 	return checkNames(o.Names)
+}
+
+// Decisions keep one short text for each name: the one that was written first, by whichever program. They are safe for
+// concurrent use. The errors of their methods have classes, as those of a [driver.Store].
+type Decisions interface {
+	// Ensure creates what the decisions need, or compares it, as the mode says.
+	Ensure(ctx context.Context, mode driver.Mode) error
+	// Decide writes a text for a name, unless there is one already, and returns the text that there is then. After an
+	// error nobody can say whether the text was written. Names have letters, digits, '.', '_' and '-'.
+	Decide(ctx context.Context, name, text string) (decided string, err error)
+	// Lifetime is how long a decision stays; 0: without a limit. A message that can be cancelled waits for at most four
+	// weeks less than that.
+	Lifetime() time.Duration
+	// String is where the decisions are: the same text for the same place, and for no other one.
+	String() string
 }
 
 // checkEnvelopes refuses settings of Options.EnvelopesFrom that can have no effect.

@@ -73,6 +73,11 @@ func (b *Backend) Receiver(ctx context.Context, from driver.Channel, o driver.Re
 	if err := wire.Filterable(from, o.Filter); err != nil {
 		return nil, err
 	}
+	if !from.DeadLetter {
+		if err := b.arbiter.Check(ctx); err != nil && !driver.ClassOf(err).Passing() {
+			return nil, err // after another error the waker checks again
+		}
+	}
 	q, err := b.provisioner.Surveyor.Current(ctx, from)
 	if err != nil {
 		return nil, err
@@ -159,7 +164,7 @@ func (r *receiver) wake(b *Backend) {
 // newWaker sends on messages that wait for their time beside a channel or an exchange. It cannot reject any.
 func newWaker(b *Backend, of driver.Channel) *later.Waker {
 	return &later.Waker{
-		Of: of, Clients: b.clients, Queues: b.provisioner.Later, Log: b.log,
+		Of: of, Clients: b.clients, Queues: b.provisioner.Later, Arbiter: b.arbiter, Log: b.log,
 		To: func(ctx context.Context) (driver.Forwarder, error) {
 			if of.Queue == "" {
 				return b.publisher(ctx, of)

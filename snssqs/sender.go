@@ -37,6 +37,11 @@ func (b *Backend) Sender(ctx context.Context, to driver.Channel) (driver.Sender,
 	if err := b.clients.Open(); err != nil {
 		return nil, err
 	}
+	if !to.DeadLetter {
+		if err := b.arbiter.Check(ctx); err != nil {
+			return nil, err
+		}
+	}
 	if to.Queue == "" {
 		s, err := b.publisher(ctx, to)
 		if err == nil {
@@ -104,6 +109,7 @@ func newSender(b *Backend, to driver.Channel, dest string, maxBytes, total int, 
 	if !s.Waits {
 		return s
 	}
+	s.Cancelling = b.arbiter.Cancelling(to)
 	var entries wire.QueueEntries
 	s.parking = &later.Parking{
 		Of: to, Queues: b.provisioner.Later,
@@ -147,7 +153,7 @@ func (s *sender) accepted(batch []driver.Prepared, ids *batchIDs) {
 		}
 		again := s.To.Ordered && s.answered.again(ids[i], now)
 		if r := batch[i].Receipt; r != nil {
-			*r = driver.Receipt{ID: ids[i], Duplicate: again}
+			*r = driver.Receipt{ID: ids[i], Duplicate: again, CancelID: wire.CancelIDOf(batch[i])}
 		}
 	}
 }

@@ -12,6 +12,8 @@ type Later struct {
 	At    int64 `json:"at,omitempty"`
 	// Sequence grows with the sends of a process, for messages that are due at the same time.
 	Sequence int64 `json:"n"`
+	// Cancellable: it may be sent on only if it was not cancelled.
+	Cancellable bool `json:"c,omitempty"`
 	// Alone: the message has no other use for its envelope.
 	Alone bool `json:"x,omitempty"`
 }

@@ -46,6 +46,7 @@ type Waker struct {
 	Of      driver.Channel // a one-to-one channel or an exchange
 	Clients *client.Clients
 	Queues  *estate.LaterQueues
+	Arbiter *Arbiter // nil: messages that can be cancelled are left to other wakers
 	// To opens a sender to the channel, and Back one to the queue in which its messages wait.
 	To   func(ctx context.Context) (driver.Forwarder, error)
 	Back func(ctx context.Context, q *estate.Queue) (driver.Forwarder, error)
@@ -215,6 +216,9 @@ func (w *Waker) forward(ctx context.Context, q *queue, items []item, on bool) {
 		w.say("a sender for delayed messages cannot be opened; it is repeated", err)
 		return
 	}
+	if on {
+		items = w.decided(ctx, q, items)
+	}
 	var batch []driver.Prepared
 	var of []item
 	size := 0
@@ -242,6 +246,31 @@ func (w *Waker) forward(ctx context.Context, q *queue, items []item, on bool) {
 		batch, of, size = append(batch, p), append(of, items[i]), size+p.Size
 	}
 	flush()
+}
+
+// decided returns the messages that are to be sent on. Those that were cancelled are deleted. One of which that is not
+// known now is received again.
+func (w *Waker) decided(ctx context.Context, q *queue, items []item) (on []item) {
+	wakes, errs := make([]bool, len(items)), make([]error, len(items))
+	_ = client.Concurrently(len(items), client.MaxBatch, func(i int) error {
+		if wakes[i] = true; items[i].Cancellable {
+			wakes[i], errs[i] = w.Arbiter.wakes(ctx, w.Of, items[i].ID)
+		}
+		return nil
+	})
+	var gone []item
+	for i := range items {
+		switch {
+		case errs[i] != nil:
+			w.say("a delayed message waits on, because nothing says whether it was cancelled", errs[i])
+		case wakes[i]:
+			on = append(on, items[i])
+		default:
+			gone = append(gone, items[i])
+		}
+	}
+	w.deleteSent(ctx, q, gone)
+	return on
 }
 
 // sendBatch sends messages in one request, and deletes those that were accepted.
@@ -313,7 +342,8 @@ func (w *Waker) open(ctx context.Context, q *queue, on bool) (driver.Forwarder, 
 	return to, err
 }
 
-// deleteSent deletes messages that were sent on. One that cannot be deleted is received again, and then only deleted.
+// deleteSent deletes messages that were sent on, or cancelled. One that cannot be deleted is received again, and then
+// only deleted.
 func (w *Waker) deleteSent(ctx context.Context, q *queue, items []item) {
 	if len(items) == 0 {
 		return
@@ -321,7 +351,7 @@ func (w *Waker) deleteSent(ctx context.Context, q *queue, items []item) {
 	ms := messages(items)
 	err := q.delete(ctx, ms)
 	if err != nil {
-		w.say("deleting delayed messages that were sent failed; it is repeated when they are received again", err)
+		w.say("deleting delayed messages that were sent or cancelled failed; it is repeated when they are received again", err)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()

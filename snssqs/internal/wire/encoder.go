@@ -24,6 +24,8 @@ type Encoder struct {
 	Trusted  trust.Topics // topics whose JSON is opened, of forwarded messages
 	Uploads  *Uploads     // of large bodies; nil: there is no store
 	Waits    bool         // messages whose delay the service does not keep wait beside the channel
+	// Cancelling makes ids of messages that can be cancelled; nil: no message of the channel can be.
+	Cancelling *Cancelling
 	// Delay is that of the channel's queue, which is a part of the delay of messages that wait.
 	Delay time.Duration
 

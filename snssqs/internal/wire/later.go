@@ -3,6 +3,7 @@ package wire
 import (
 	"cmp"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"time"
 
@@ -27,10 +28,15 @@ func (e *Encoder) setDelay(w *prepared, m *driver.Message, env *envelope.Envelop
 	if !m.At.IsZero() {
 		d = max(0, time.Until(m.At))
 	}
+	if m.Cancellable {
+		if err := e.setCancellable(w, d); err != nil {
+			return err
+		}
+	}
 	switch ch := e.To; {
 	case d == 0:
 		return nil
-	case d > 0 && d <= maxDelay && !ch.Ordered && ch.Queue != "":
+	case d > 0 && d <= maxDelay && !ch.Ordered && ch.Queue != "" && !m.Cancellable:
 		w.delay = wholeSeconds(d)
 		if m.At.IsZero() {
 			env.Delay = w.delay
@@ -60,9 +66,27 @@ func (e *Encoder) setDelay(w *prepared, m *driver.Message, env *envelope.Envelop
 		"ConsumerOptions.Delay of a consumer", d)
 }
 
+// setCancellable gives a message with a delay the id that cancels it.
+func (e *Encoder) setCancellable(w *prepared, d time.Duration) error {
+	switch c := e.Cancelling; {
+	case c == nil:
+		return errors.New("the message cannot be cancelled, because nothing is created beside dead letters, or beside a " +
+			"queue or topic of snssqs.Options.Names: remove Cancellable")
+	case c.Within > 0 && d > c.Within:
+		return fmt.Errorf("message delay %v: a message that can be cancelled waits for at most %v, because the decision "+
+			"about it is not kept for longer: send it without Cancellable", d, c.Within)
+	default:
+		w.cancelID = c.id(d)
+	}
+	return nil
+}
+
 // later is what the envelope says about a message that waits.
-func (e *Encoder) later(m *driver.Message, alone bool) *envelope.Later {
-	l := &envelope.Later{ID: rand.Text(), Channel: e.To.String(), Sequence: e.nextSequence(), Alone: alone}
+func (e *Encoder) later(w *prepared, m *driver.Message, alone bool) *envelope.Later {
+	l := &envelope.Later{
+		ID: cmp.Or(w.cancelID, rand.Text()), Channel: e.To.String(), Sequence: e.nextSequence(), Alone: alone,
+		Cancellable: m.Cancellable,
+	}
 	if m.At.IsZero() {
 		l.Delay = m.Delay.Milliseconds() + 1 // never shorter than requested, also after an acceptance in whole ones
 	} else {
@@ -118,7 +142,9 @@ type Waiting struct {
 	First    time.Time // when the service accepted it for the first time, and Sent for the last time
 	Sent     time.Time
 	Sequence int64
-	later    envelope.Later
+	// Cancellable: it is sent on only if a decision with the name ID says so.
+	Cancellable bool
+	later       envelope.Later
 }
 
 // ReadWaiting reads a message that waits for a channel. An error of class Transient is about this receive alone;
@@ -143,7 +169,7 @@ func ReadWaiting(m *Message, of driver.Channel) (Waiting, error) {
 	case env.Later.Channel != of.String():
 		return w, client.Permanent("a message that waits for %s is for channel %s", of, env.Later.Channel)
 	}
-	w.later, w.ID, w.Sequence = *env.Later, env.Later.ID, env.Later.Sequence
+	w.later, w.ID, w.Sequence, w.Cancellable = *env.Later, env.Later.ID, env.Later.Sequence, env.Later.Cancellable
 	w.First = time.UnixMilli(cmp.Or(env.First, w.Sent.UnixMilli()))
 	w.Due = time.UnixMilli(w.later.At)
 	if w.later.At == 0 {

@@ -49,6 +49,7 @@ type prepared struct {
 	delay        int32              // seconds
 	at           time.Time          // when the delay ends, of a message with Message.At
 	waits        bool               // beside its channel, in the queue for later messages
+	cancelID     string             // cancels the message; "": that is not possible
 	sizeName     string             // the name of the attribute that announces a pointer; "": the body is the body
 	size         string             // its value, the bytes of the body in the store
 	native       []driver.RawHeader // headers that are attributes of their own
@@ -114,7 +115,7 @@ func encode(e *Encoder, m *driver.Message, apart bool) (*prepared, error) {
 	unseen := ch.Queue == "" && len(w.native) == 0 && w.routingKey == ""
 	needed := !as.Native || !env.Empty() || trust.LooksWrapped(w.body) || unseen
 	if w.waits {
-		env.Later = e.later(m, !needed)
+		env.Later = e.later(w, m, !needed)
 	}
 	if needed || w.waits {
 		w.envelope = env.String()
