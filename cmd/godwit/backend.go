@@ -41,6 +41,7 @@ type backendFlags struct {
 	namespace string
 	names     string          // a file with Options.Names; "": none
 	store     s3store.Options // of large messages; without a bucket: none
+	decisions string          // s3://bucket/prefix, about messages that can be cancelled; "": none
 }
 
 const (
@@ -183,9 +184,16 @@ func (b *backendFlags) open(ctx context.Context, cmd *cobra.Command) (driver.Bac
 		if names, err = readNames[snssqs.Resource](b.names); err != nil {
 			return nil, usage(cmd, err)
 		}
-		backend, err = snssqs.Open(ctx, &snssqs.Options{
-			Namespace: b.namespace, Names: names, Store: store, Logger: b.warnings(cmd),
-		})
+		o := &snssqs.Options{Namespace: b.namespace, Names: names, Store: store, Logger: b.warnings(cmd)}
+		if b.decisions != "" {
+			bucket, prefix, _ := strings.Cut(strings.TrimPrefix(b.decisions, "s3://"), "/")
+			o.Decisions, err = s3store.OpenDecisions(ctx, &s3store.Options{Bucket: bucket, Prefix: prefix})
+			if err != nil {
+				return nil, usage(cmd, fmt.Errorf("--decisions is %q: write it as s3://acme-prod/decisions/: %w",
+					b.decisions, err))
+			}
+		}
+		backend, err = snssqs.Open(ctx, o)
 	}
 	if err != nil {
 		return nil, opened(cmd, err)

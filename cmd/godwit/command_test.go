@@ -46,6 +46,8 @@ func TestCalls(t *testing.T) {
 		"orphans-bucket":  {"orphans"},
 		"orphans-stray":   {"orphans", "payloads"},
 		"help-pause":      {"pause", "--help"},
+		"help-later":      {"later", "cancel", "--help"},
+		"later-none":      {"later", "cancel", "orders"},
 		"help-purge":      {"purge", "--help"},
 		"purge-none":      {"purge"},
 		"help-resume":     {"resume", "--help"},

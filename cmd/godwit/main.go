@@ -19,7 +19,7 @@ const (
 	exitFailed  = 1
 	exitUsage   = 2 // wrong usage; nothing was started
 	exitNothing = 3 // the channel does not exist, or nothing was selected
-	exitWrong   = 4 // godwit doctor has found something, or godwit plan a difference
+	exitWrong   = 4 // godwit doctor has found something, godwit plan a difference; it was too late
 	exitPart    = 5 // a part was refused, or could not be seen
 	// exitInterrupted is for work that an interrupt has ended, as shells have it. A command that has no end by itself
 	// is done then.

@@ -77,7 +77,7 @@ func TestWrongNumbers(t *testing.T) {
 	besides := map[string]string{
 		"send": "orders x", "run": "orders --exec true", "peek": "orders", "tail": "orders",
 		"requeue": "orders@dlq", "export": "orders", "import": "orders --file /dev/null", "purge": "orders",
-		"pause": "orders", "resume": "orders",
+		"pause": "orders", "resume": "orders", "later ls": "orders",
 		"rewind": "orders --to start", "rm": "orders", "describe": "orders", "health": "--url http://127.0.0.1:1",
 		"orphans": "--bucket bodies",
 	}

@@ -250,6 +250,9 @@ func describeEntry(ctx context.Context, e *ops.Entry) string {
 	if !e.SentAt.IsZero() {
 		add("sent", e.SentAt.UTC().Format(time.DateTime))
 	}
+	if e.Due.After(time.Now()) {
+		add("due", e.Due.UTC().Format(time.DateTime))
+	}
 	add("key", e.OrderKey+e.Tenant)
 	add("routing key", e.RoutingKey)
 	add("type", e.Type)

@@ -59,6 +59,7 @@ func newRoot() *cobra.Command {
 		}},
 		{"Mend", []*cobra.Command{
 			newRequeue(), newPurge(), newExport(), newImport(), newPause(), newResume(), newRewind(), newRm(),
+			newLater(),
 		}},
 		{"Operate", []*cobra.Command{newAlerts(), newDemand(), newHealth(), newSweep(), newOrphans()}},
 		{"The command itself", []*cobra.Command{newContext(), newVersion(), newMan()}},

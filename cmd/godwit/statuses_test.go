@@ -85,6 +85,9 @@ func TestStatuses(t *testing.T) {
 				{"send bills x", exitNothing},
 				{"peek bills", exitNothing},
 				{"export bills", exitNothing},
+				{"later ls orders", exitNothing},
+				{"later ls bills", exitNothing},
+				{"later cancel orders x", exitFailed},
 				{"requeue orders@dlq", exitNothing},
 				{"requeue orders --to bills", exitNothing},
 

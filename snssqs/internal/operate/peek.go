@@ -99,14 +99,14 @@ func (p *peek) run(ctx context.Context) error {
 
 // add adds a message, if it is selected.
 func (p *peek) add(ctx context.Context, l *listed) {
-	p.begun = p.begun || l.ID == p.from.ID || p.from.ID == ""
-	if !p.begun || l.Sent.Before(p.from.Time) || p.most <= 0 {
-		return
-	}
 	m := &wire.Message{Message: l.message()}
 	one := driver.Peeked{Raw: m.Raw()}
 	_ = p.decoder.Decode(ctx, m, &one.Delivery) // no MD5 and no signature is checked here
-	if len(p.found) == p.most {                 // the last ones are wanted
+	p.begun = p.begun || one.Delivery.ID == p.from.ID || p.from.ID == ""
+	if !p.begun || l.Sent.Before(p.from.Time) || p.most <= 0 {
+		return
+	}
+	if len(p.found) == p.most { // the last ones are wanted
 		p.found = append(p.found[:0], p.found[1:]...)
 	}
 	p.found = append(p.found, one)

@@ -65,6 +65,12 @@ func (c *Decoder) Decode(ctx context.Context, m *Message, d *driver.Delivery) er
 	if env.First > 0 {
 		d.First = time.UnixMilli(env.First)
 	}
+	if later := env.Later; later != nil && c.From.Later {
+		d.ID, d.Due = later.ID, time.UnixMilli(later.At)
+		if later.At == 0 {
+			d.Due = d.First.Add(time.Duration(later.Delay) * time.Millisecond)
+		}
+	}
 	if err != nil {
 		d.Body, env.Encoding = []byte(text), envelope.Plain
 	}
