@@ -18,6 +18,7 @@ import (
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/local"
 	"github.com/godwitmq/godwit/localaws"
+	"github.com/godwitmq/godwit/localaws/wire"
 	"github.com/godwitmq/godwit/s3store"
 	"github.com/godwitmq/godwit/snssqs"
 )
@@ -144,9 +145,14 @@ func (p *process) producer(channel string, ordered bool) *godwit.Producer {
 // consume runs a consumer until the returned function is called, which waits for its end.
 func (p *process) consume(channel string, ordered bool, h godwit.Handler) (stop func()) {
 	p.Helper()
-	c, err := godwit.NewConsumer(p.Context(), p.backend, channel, &godwit.ConsumerOptions{
-		Ordered: ordered, Logger: slog.New(slog.DiscardHandler),
-	})
+	return p.consumeAs(channel, &godwit.ConsumerOptions{Ordered: ordered}, h)
+}
+
+// consumeAs is consume with other options.
+func (p *process) consumeAs(channel string, o *godwit.ConsumerOptions, h godwit.Handler) (stop func()) {
+	p.Helper()
+	o.Logger = slog.New(slog.DiscardHandler)
+	c, err := godwit.NewConsumer(p.Context(), p.backend, channel, o)
 	if err != nil {
 		p.Fatal(err)
 	}
@@ -451,6 +457,46 @@ func TestCancelNeedsTheSameDecisions(t *testing.T) {
 		stop()
 		if n := c.times("m"); n != 1 {
 			t.Errorf("with the same decisions it came %d times", n)
+		}
+	})
+}
+
+// While the store of the decisions is down, messages that may be cancelled wait, others of their batch are late by some
+// seconds, and a consumer can be made.
+func TestCancelWhileTheStoreIsDown(t *testing.T) {
+	inWorld(t, func(w *world) {
+		var c cancels
+		first := w.apart(snssqs.Options{Decisions: w.decided(w.server.Transport(), "d/")})
+		stop := first.consume("orders", false, c.handle)
+		p := first.producer("orders", false)
+		due := time.Now().Add(time.Hour)
+		waits, plain := body("waits"), body("plain")
+		waits.At, plain.At = due, due
+		c.send(w, p, waits)
+		if err := p.Send(w.Context(), plain); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Until(due) - 5*time.Minute)
+		stop()
+		up := w.server.Control("s3.*", func(context.Context, *localaws.Request) localaws.Outcome {
+			return localaws.Outcome{Err: &wire.Error{Code: "ServiceUnavailable", Status: 503, Fault: true}}
+		})
+		next := w.apart(snssqs.Options{Decisions: w.decided(w.server.Transport(), "d/")})
+		c1, err := godwit.NewConsumer(w.Context(), next.backend, "bills", silent())
+		if err == nil {
+			t.Errorf("%v was provisioned without its bucket", c1)
+		}
+		stop = next.consumeAs("orders", &godwit.ConsumerOptions{Provision: godwit.ProvisionNever}, c.handle)
+		time.Sleep(time.Until(due) + 3*time.Minute)
+		up()
+		back := time.Now()
+		time.Sleep(time.Minute)
+		stop()
+		if n := c.times("plain"); n != 1 || c.at["plain"][0].Sub(due) > 7*time.Second {
+			t.Errorf("the other message came %d times: %v", n, c.at["plain"])
+		}
+		if n := c.times("waits"); n != 1 || c.at["waits"][0].Before(back) {
+			t.Errorf("the message that may be cancelled came %d times: %v", n, c.at["waits"])
 		}
 	})
 }

@@ -245,6 +245,25 @@ func breakages() map[string]breakage {
 				return p.Ensure(ctx, spec)
 			},
 		},
+		"a cancel does nothing": {
+			seen: "send/cancel",
+			operate: func(do *driver.Operations) {
+				do.Cancel = func(context.Context, driver.Channel, string) (bool, error) { return true, nil }
+			},
+		},
+		"a cancel fails without a class": {
+			seen: "send/cancelid",
+			operate: func(do *driver.Operations) {
+				cancel := do.Cancel
+				do.Cancel = func(ctx context.Context, to driver.Channel, id string) (bool, error) {
+					cancelled, err := cancel(ctx, to, id)
+					if err != nil {
+						err = &driver.Error{Class: driver.Transient, Err: err}
+					}
+					return cancelled, err
+				}
+			},
+		},
 		"an operation is lost": {
 			seen:    "operations/complete",
 			operate: func(do *driver.Operations) { do.Resume = nil },
@@ -287,12 +306,13 @@ func TestKit(t *testing.T) {
 	drivertest.Run(t, drivertest.Harness{
 		Bubble: synctest.Test,
 		Can: drivertest.Abilities{
-			Ordered: true, Leases: true, Delays: true, Later: true, Retries: true, DeadLetters: true, Provisions: true,
-			Inspects: true, LongPolls: true, Exchanges: true, Finds: true, TellsOrder: true, Large: true, Lists: true,
-			Pauses: true, Purges: true, Removes: true, Snapshots: true, Meters: true, Access: true,
+			Ordered: true, Leases: true, Delays: true, Later: true, Cancels: true, Retries: true, DeadLetters: true,
+			Provisions: true, Inspects: true, LongPolls: true, Exchanges: true, Finds: true, TellsOrder: true,
+			Large: true, Lists: true, Pauses: true, Purges: true, Removes: true, Snapshots: true, Meters: true,
+			Access: true,
 		},
 		Open: func(t testing.TB) driver.Backend {
-			whole, err := local.Open(t.Context(), &local.Options{Server: &localaws.Options{Seed: 1}})
+			whole, err := local.Open(t.Context(), &local.Options{Server: &localaws.Options{Seed: 1}, Cancel: true})
 			if err != nil {
 				t.Fatal(err)
 			}

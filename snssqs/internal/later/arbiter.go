@@ -138,11 +138,11 @@ func (a *Arbiter) wakes(ctx context.Context, of driver.Channel, id string) (bool
 	if parsed.Place != a.place(of) {
 		return false, client.Permanent("its producer has other snssqs.Options.Decisions than %s: set the same ones", a.decisions)
 	}
+	ctx, cancel := context.WithTimeout(ctx, decideFor)
+	defer cancel()
 	if err := a.Check(ctx); err != nil {
 		return false, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, decideFor)
-	defer cancel()
 	decided, err := a.decide(ctx, id, woken)
 	return decided == woken, err
 }
