@@ -107,6 +107,15 @@ func (b *backendFlags) addStore(cmd *cobra.Command) {
 	manual.Rare(cmd, "prefix")
 }
 
+// addDecisions adds the flag for commands that cancel messages, or send or wake those that can be cancelled.
+func (b *backendFlags) addDecisions(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&b.decisions, "decisions", "",
+		"the decisions about messages that can be cancelled: `s3://bucket/prefix`; as the programs have them")
+	if cmd.Name() != "cancel" {
+		manual.Rare(cmd, "decisions")
+	}
+}
+
 // use opens the backend for a command's work, and closes it afterwards.
 func (b *backendFlags) use(cmd *cobra.Command, work func(ctx context.Context, backend driver.Backend) error) error {
 	backend, err := b.open(cmd.Context(), cmd)

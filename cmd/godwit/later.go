@@ -171,8 +171,7 @@ func newLaterCancel() *cobra.Command {
 	}
 	o.backend.add(cmd)
 	o.output.Add(cmd)
-	cmd.Flags().StringVar(&o.backend.decisions, "decisions", "",
-		"where the producer of the message has its decisions: `s3://bucket/prefix`")
+	o.backend.addDecisions(cmd)
 	return cmd
 }
 

@@ -76,6 +76,15 @@ func TestLater(t *testing.T) {
 	check("later cancel orders "+rs[1].ID+" --decisions shop", exitUsage, "", "--decisions is")
 	check("later cancel orders", exitUsage, "", "got 1 arguments")
 
+	id, errOut, status := call(t, strings.Fields("send orders x --delay 1h --cancellable"+with)...)
+	if status != exitDone {
+		t.Errorf("send: status %d, %s", status, errOut)
+	}
+	check("later cancel orders "+strings.TrimSpace(id)+with, exitDone, "cancelled", "")
+	check("send orders x --delay 1h --cancellable", exitUsage, "", "set --decisions")
+	check("send orders x --cancellable"+with, exitUsage, "", "set --delay or --at")
+	check("send orders x --delay 1h --cancellable -o jsonl"+with, exitDone, `"cancel_id":"orders.`, "")
+
 	to, err := url.Parse(os.Getenv("AWS_ENDPOINT_URL"))
 	if err != nil {
 		t.Fatal(err)
@@ -90,6 +99,6 @@ func TestLater(t *testing.T) {
 	}))
 	defer proxy.Close()
 	t.Setenv("AWS_ENDPOINT_URL", proxy.URL)
-	check("later ls orders", exitDone, "orders@later 2", "are unknown")
-	check("later ls orders -o jsonl", exitDone, `{"channel":"orders@later","count":2}`, "are unknown")
+	check("later ls orders", exitDone, "orders@later 4", "are unknown")
+	check("later ls orders -o jsonl", exitDone, `{"channel":"orders@later","count":4}`, "are unknown")
 }

@@ -56,6 +56,7 @@ func newRun() *cobra.Command {
 	}
 	o.backend.add(cmd)
 	o.backend.addStore(cmd)
+	o.backend.addDecisions(cmd)
 	o.addHandler(cmd)
 	o.addConsumer(cmd)
 	manual.Rare(cmd, "filter-exclude", "break-after", "dead-letter-expired", "delay", "encryption-key", "lease",

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -68,6 +69,7 @@ func newSend() *cobra.Command {
 	}
 	o.backend.add(cmd)
 	o.backend.addStore(cmd)
+	o.backend.addDecisions(cmd)
 	o.output.Add(cmd)
 	m := &o.message
 	manual.What(cmd, func(f *pflag.FlagSet) {
@@ -86,11 +88,12 @@ func newSend() *cobra.Command {
 	f := cmd.Flags()
 	f.DurationVar(&m.Delay, "delay", 0, "how long nobody can receive the message")
 	f.StringVar(&o.at, "at", "", "the `time` from which the message can be received, such as 2027-03-01T09:00:00Z")
+	f.BoolVar(&m.Cancellable, "cancellable", false, "print the id by which godwit later cancel cancels the message")
 	f.DurationVar(&m.Expires, "expires", 0, "how long the message is worth handling")
 	f.Float64Var(&o.rate, "rate", 0, "send at most so many messages a second; 0: no limit")
 	f.BoolVar(&o.create, "create", false, "create what does not exist: the channel, or the queue for delays")
 	f.BoolVar(&o.ordered, "ordered", false, "with --create, an ordered channel")
-	manual.Rare(cmd, "dedup-id", "content-type", "version")
+	manual.Rare(cmd, "cancellable", "dedup-id", "content-type", "version")
 	manual.More(cmd, "With --jsonl, each line is an object:\n\n"+
 		"  {\"body\": \"text, or any JSON\", \"order_key\": \"customer-7\",\n"+
 		"   \"headers\": [{\"name\": \"a\", \"value\": \"b\"}]}\n\n"+
@@ -189,6 +192,7 @@ func (o *sendOptions) source(body []string, in io.Reader) (compose.Source, func(
 type sentMessage struct {
 	ID        string `json:"id"`
 	Duplicate bool   `json:"duplicate,omitempty"`
+	CancelID  string `json:"cancel_id,omitempty"`
 }
 
 func (o *sendOptions) run(ctx context.Context, b driver.Backend, channel string, next compose.Source,
@@ -262,7 +266,7 @@ func (s *sending) all(ctx context.Context, next compose.Source, out io.Writer) (
 		if one.receipt.Duplicate {
 			s.duplicates++
 		}
-		ids = append(ids, sentMessage{one.receipt.MessageID, one.receipt.Duplicate})
+		ids = append(ids, sentMessage{one.receipt.MessageID, one.receipt.Duplicate, one.receipt.ID})
 		if s.o.output != screen.AsJSON {
 			err = errors.Join(err, s.print(out, ids))
 			ids = ids[:0]
@@ -308,7 +312,8 @@ func sendFlags(err error) error {
 		"Message.At", "--at",
 		"Message.OrderKey", "--key", "Message.RoutingKey", "--routing-key", "Message.Expires", "--expires",
 		"Message.Headers", "--header", "Message.ContentType", "--content-type", "Message.Type", "--type",
-		"Message.Version", "--version").Replace(err.Error()))
+		"Message.Version", "--version", "Message.Cancellable", "--cancellable",
+		"set Delay or At", "set --delay or --at", "snssqs.Options.Decisions", "--decisions").Replace(err.Error()))
 }
 
 func (s *sending) print(out io.Writer, ids []any) error {
@@ -316,7 +321,8 @@ func (s *sending) print(out io.Writer, ids []any) error {
 		return s.o.output.Print(out, screen.Table{}, ids)
 	}
 	for _, id := range ids {
-		if _, err := fmt.Fprintln(out, id.(sentMessage).ID); err != nil {
+		m := id.(sentMessage)
+		if _, err := fmt.Fprintln(out, cmp.Or(m.CancelID, m.ID)); err != nil {
 			return err
 		}
 	}
