@@ -19,6 +19,12 @@ func TestRecordedS3Copies(t *testing.T) {
 			}
 		}
 	})
+	runBucket(t, "the URL of an object is a source", func(b *bucket) { // test_response_structure
+		b.put("from", "x")
+		for _, site := range []string{b.endpoint, "https://s3.amazonaws.com"} {
+			b.wants(site, copying(b, site+"/"+b.name+"/from", "to"), 200, "")
+		}
+	})
 	// The texts are those that github.com/versity/versitygw has compared with AWS.
 	runBucket(t, "what is no source is refused by what is wrong with it", func(b *bucket) {
 		for source, want := range map[string]string{

@@ -114,21 +114,27 @@ func TestRecordedS3CustomerKeys(t *testing.T) {
 }
 
 func TestRecordedS3ContentMD5(t *testing.T) {
-	runBucket(t, "Content-MD5 is base64 or hexadecimal, and not empty", func(b *bucket) {
-		for _, sent := range []string{"", "__invalid__", "000", "MTIz", "dGVzdC1zdHJpbmc="} {
+	const another = "CYketZBSTjX8czcs3cXVlg==" // of another body
+	runBucket(t, "Content-MD5 is base64 and not empty, and a wrong one of an object is shown in hexadecimal", func(b *bucket) {
+		for _, sent := range []string{
+			"", "__invalid__", "000", "MTIz", "dGVzdC1zdHJpbmc=", "09891eb590524e35fc73372cddc5d596",
+		} {
 			got := b.call("PUT", "k", headers{"Content-MD5", sent}, "something")
 			b.wants(sent, got, 400, "InvalidDigest")
 			if !got.has("<Content-MD5>" + sent + "</Content-MD5>") {
 				b.Errorf("%q: %s", sent, got.body)
 			}
 		}
-		wrong := b.call("PUT", "k", headers{"Content-MD5", "09891eb590524e35fc73372cddc5d596"}, "something")
-		b.wants("another", wrong, 400, "BadDigest")
-		if !wrong.has("<ExpectedDigest>09891eb590524e35fc73372cddc5d596</ExpectedDigest>" +
-			"<CalculatedDigest>Q3uTDbhLgHnC3YBKcZNrXw==</CalculatedDigest>") {
-			b.Errorf("another: %s", wrong.body)
+		part := "k?partNumber=1&uploadId=" + b.start("k")
+		for target, shown := range map[string]string{"k": "09891eb590524e35fc73372cddc5d596", part: another} {
+			wrong := b.call("PUT", target, headers{"Content-MD5", another}, "something")
+			b.wants(target, wrong, 400, "BadDigest")
+			if !wrong.has("<ExpectedDigest>" + shown + "</ExpectedDigest>" +
+				"<CalculatedDigest>Q3uTDbhLgHnC3YBKcZNrXw==</CalculatedDigest>") {
+				b.Errorf("%s: %s", target, wrong.body)
+			}
 		}
 		b.missing("k")
-		b.put("k", "something", "Content-MD5", "437b930db84b8079c2dd804a71936b5f")
+		b.put("k", "something", "Content-MD5", "Q3uTDbhLgHnC3YBKcZNrXw==")
 	})
 }

@@ -29,7 +29,7 @@ type Body struct {
 	chunks  *chunkedReader // nil: the body is not aws-chunked
 	call    *wire.Call     // says where the body breaks
 	md5     []byte         // Content-MD5
-	digest  string         // Content-MD5 as it was sent
+	digest  string         // Content-MD5 as a refusal shows it
 	sha256  []byte         // x-amz-content-sha256, of a body that is not aws-chunked
 	claim   claim
 	buffers *sync.Pool
@@ -77,6 +77,9 @@ func newBody(w http.ResponseWriter, r *http.Request, buffers *sync.Pool, claims 
 			b.fault = Refuse(400, "InvalidDigest", "The Content-MD5 you specified was invalid.",
 				"Content-MD5", b.digest)
 		}
+		if !r.URL.Query().Has("partNumber") {
+			b.digest = hex.EncodeToString(b.md5) // S3 shows the digest of a part only as it was sent
+		}
 	}
 	if b.fault == nil && claims {
 		b.fault = b.claim.read(r.Header)
@@ -84,13 +87,8 @@ func newBody(w http.ResponseWriter, r *http.Request, buffers *sync.Pool, claims 
 	return b
 }
 
-// readMD5 reads a digest in base64, or in hexadecimal, which S3 takes, too; nil: it is no digest.
+// readMD5 reads a digest in base64; nil: the text is not a digest.
 func readMD5(text string) []byte {
-	if len(text) == hex.EncodedLen(md5.Size) {
-		if digest, err := hex.DecodeString(text); err == nil {
-			return digest
-		}
-	}
 	digest, err := base64.StdEncoding.DecodeString(text)
 	if err != nil || len(digest) != md5.Size {
 		return nil

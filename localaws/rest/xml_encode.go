@@ -13,14 +13,17 @@ const xmlHead = `<?xml version="1.0" encoding="UTF-8"?>` + "\n"
 // Timestamp is the form of times in XML.
 const Timestamp = "2006-01-02T15:04:05.000Z"
 
-// appendDocument appends an XML document.
+// appendDocument appends an XML document. One without content is a single tag, as S3 writes it.
 func appendDocument(b []byte, root, namespace string, s *shape, v reflect.Value) []byte {
 	b = append(append(append(b, xmlHead...), '<'), root...)
 	if namespace != "" {
 		b = append(append(append(b, ` xmlns="`...), namespace...), '"')
 	}
 	b = append(b, '>')
-	b = s.appendFields(b, v)
+	empty := len(b)
+	if b = s.appendFields(b, v); len(b) == empty {
+		return append(b[:empty-1], '/', '>')
+	}
 	return appendEnd(b, root)
 }
 

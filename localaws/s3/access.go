@@ -141,7 +141,8 @@ func checkOwnership(kind string) error {
 	case ownerEnforced, "BucketOwnerPreferred", "ObjectWriter":
 		return nil
 	}
-	return rest.InvalidArgument("Invalid x-amz-object-ownership header: "+kind, "x-amz-object-ownership", kind)
+	return rest.Refuse(400, "InvalidArgument", "Invalid x-amz-object-ownership header: "+kind,
+		"ArgumentName", "x-amz-object-ownership")
 }
 
 // putBucketOwnershipControls takes exactly one rule, and refuses BucketOwnerEnforced while a list grants something to

@@ -186,8 +186,8 @@ type ListBucketsInput struct {
 
 // ListBucketsOutput is the output of ListBuckets.
 type ListBucketsOutput struct {
+	Owner             *Owner         // first, because the SDK for Java v1 gives it to each bucket as it is read
 	Buckets           []ListedBucket `xml:"Buckets>Bucket"`
-	Owner             *Owner
 	ContinuationToken *string
 	Prefix            *string
 }

@@ -176,6 +176,9 @@ func (in *SourceInput) open(c call) (*bucket.Bucket, *bucket.Object, error) {
 // address reads the source's bucket and key.
 func (in *SourceInput) address(c call) (*bucket.Bucket, string, error) {
 	path, version, _ := strings.Cut(in.CopySource, "?versionId=")
+	if scheme, address, ok := strings.Cut(path, "://"); ok && (scheme == "http" || scheme == "https") {
+		_, path, _ = strings.Cut(address, "/") // the URL of an object (recorded on AWS: TestRecordedS3Copies)
+	}
 	text, err := url.QueryUnescape(strings.TrimPrefix(path, "/")) // some clients write + for a space
 	if err != nil || !utf8.ValidString(text) {
 		return nil, "", badSource("Invalid copy source encoding.")

@@ -58,8 +58,8 @@ func putBucketEncryption(_ call, b *bucket.Bucket, in *PutBucketEncryptionInput)
 	case e.Algorithm != aes256 && e.Algorithm != kms && e.Algorithm != kmsDouble:
 		return nil, rest.MalformedXML()
 	case e.Algorithm == aes256 && key != nil:
-		return nil, rest.InvalidArgument("a KMSMasterKeyID is not applicable if the default sse algorithm is not aws:kms or "+
-			"aws:kms:dsse", "ApplyServerSideEncryptionByDefault", "")
+		return nil, rest.Refuse(400, "InvalidArgument", "a KMSMasterKeyID is not applicable if the default sse algorithm is "+
+			"not aws:kms or aws:kms:dsse", "ArgumentName", "ApplyServerSideEncryptionByDefault")
 	case key != nil:
 		e.KMSKey = *key
 	}

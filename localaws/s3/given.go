@@ -2,6 +2,8 @@ package s3
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"fmt"
 	"net/url"
 	"slices"
 	"strconv"
@@ -148,8 +150,9 @@ func kmsKey(key string, b *bucket.Bucket) string {
 	switch {
 	case strings.HasPrefix(key, "arn:"):
 		return key
-	case key == "":
-		return prefix + "alias/aws/s3"
+	case key == "": // S3 tells the key's id, not its alias aws/s3
+		id := sha256.Sum256([]byte(prefix))
+		return fmt.Sprintf("%skey/%x-%x-%x-%x-%x", prefix, id[:4], id[4:6], id[6:8], id[8:10], id[10:16])
 	case strings.HasPrefix(key, "alias/"):
 		return prefix + key
 	}

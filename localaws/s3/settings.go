@@ -147,6 +147,7 @@ type LoggingStatus struct {
 }
 
 // putBucketLogging keeps the target, which must be a bucket of the same account and region. An empty status removes it.
+// The refusals are as recorded on AWS, 2024-08-29 (TestRecordedS3Settings).
 func putBucketLogging(c call, b *bucket.Bucket, in *PutBucketLoggingInput) (*Done, error) {
 	if in.BucketLoggingStatus == nil {
 		return nil, rest.MalformedXML()
@@ -164,8 +165,12 @@ func putBucketLogging(c call, b *bucket.Bucket, in *PutBucketLoggingInput) (*Don
 		return nil, rest.Refuse(400, "InvalidTargetBucketForLogging", "The owner for the bucket to be logged and the "+
 			"target bucket must be the same.", "TargetBucket", set.TargetBucket)
 	case target.Region() != b.Region():
-		return nil, rest.Refuse(403, "CrossLocationLoggingProhibitted", "Cross S3 location logging not allowed.",
-			"TargetBucketLocation", target.Region())
+		places := []string{"SourceBucketLocation", b.Region(), "TargetBucketLocation", target.Region()}
+		if b.Region() == firstRegion {
+			places = places[2:]
+		}
+		return nil, rest.Refuse(403, "CrossLocationLoggingProhibitted", "Cross S3 location logging not allowed. ",
+			places...)
 	}
 	return done(), c.keep(b, keptLogging, func(to *bucket.Settings) { to.Logging = set })
 }
@@ -208,7 +213,7 @@ func checkWebsite(w *bucket.Website) error {
 			"IndexDocument", "null")
 	case index.Suffix == "" || strings.Contains(index.Suffix, "/"):
 		return rest.InvalidArgument("The IndexDocument Suffix is not well formed", "IndexDocument", index.Suffix)
-	case w.ErrorDocument != nil && w.ErrorDocument.Key == "":
+	case w.ErrorDocument != nil && w.ErrorDocument.Key == "", w.RoutingRule != nil && len(w.RoutingRule) == 0:
 		return rest.MalformedXML()
 	}
 	for _, r := range w.RoutingRule {
