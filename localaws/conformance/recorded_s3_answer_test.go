@@ -101,3 +101,25 @@ func TestRecordedS3Settings(t *testing.T) {
 			"</IndexDocument><RoutingRules/></WebsiteConfiguration>"), 400, "MalformedXML")
 	})
 }
+
+func TestRecordedS3Words(t *testing.T) {
+	runBucket(t, "metadata is shown as one encoded word if it is not ASCII", func(b *bucket) {
+		// test_user_metadata_rfc2047_encoded; the last one is of AWS's user guide, "User-defined object metadata".
+		const header = "x-amz-meta-v"
+		for sent, want := range map[string]string{
+			"=?UTF-8?B?dGVzdF/igJRfw6lfMj8ucGRm?=":      "=?UTF-8?Q?test=5F=E2=80=94=5F=C3=A9=5F2=3F.pdf?=",
+			"=?utf-8?q?=C3=84M=C3=84Z=C3=95=C3=91_S3?=": "=?UTF-8?Q?=C3=84M=C3=84Z=C3=95=C3=91_S3?=",
+			"=?UTF-8?B?AAECAw==?=":                      "=?UTF-8?B?AAECAw==?=",
+			"=?UTF-8?B?77+977+9?=":                      "=?UTF-8?B?77+977+9?=",
+			"=?UTF-8?Q?actually-ascii?=":                "actually-ascii",
+			"=?UTF-8?B?YWJj?=":                          "abc",
+			"a b_c?=":                                   "a b_c?=",
+			"\u00c4M\u00c4Z\u00d5\u00d1 S3":             "=?UTF-8?B?w4PChE3Dg8KEWsODwpXDg8KRIFMz?=",
+		} {
+			b.put("k", "x", header, sent)
+			if got := b.call("HEAD", "k", nil, "").header.Get(header); got != want {
+				b.Errorf("%s: %s, want %s", sent, got, want)
+			}
+		}
+	})
+}

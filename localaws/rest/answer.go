@@ -105,7 +105,7 @@ func (a *answer) succeed(action *Action, out any) {
 			}
 		case inMetadata:
 			for name, value := range x.Interface().(map[string]string) {
-				h["x-amz-meta-"+name] = []string{value} // some clients keep the case of the name
+				h["x-amz-meta-"+name] = []string{encodeWord(value)} // some clients keep the case of the name
 			}
 		case inStatus:
 			if x.Int() != 0 {

@@ -101,7 +101,7 @@ func metadata(h http.Header) map[string]string {
 			if all == nil {
 				all = map[string]string{}
 			}
-			all[strings.ToLower(name[len(metadataPrefix):])] = strings.Join(values, ",")
+			all[strings.ToLower(name[len(metadataPrefix):])] = decodeWords(strings.Join(values, ","))
 		}
 	}
 	return all

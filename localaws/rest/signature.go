@@ -80,6 +80,10 @@ func checkExpires(query url.Values, now time.Time) *Error {
 				"X-Amz-Signature, X-Amz-Date, X-Amz-SignedHeaders, and X-Amz-Expires parameters.")
 		}
 	}
+	if strings.Count(query.Get("X-Amz-Credential"), "/") < 3 {
+		return bad("Error parsing the X-Amz-Credential parameter; the Credential is mal-formed; expecting " +
+			`"<YOUR-AKID>/YYYYMMDD/REGION/SERVICE/aws4_request".`)
+	}
 	from, err := time.Parse(signatureTime, query.Get("X-Amz-Date"))
 	if err != nil {
 		return bad(`X-Amz-Date must be in the ISO8601 Long Format "yyyyMMdd'T'HHmmss'Z'"`)
@@ -124,6 +128,9 @@ func moveHeaders(r *http.Request, query url.Values) {
 		name = canonical(name)
 		hoisted := strings.HasPrefix(name, "X-Amz-") && !ofSignature[name]
 		if hoisted || name == "If-Match" || name == "If-None-Match" {
+			if strings.HasPrefix(name, metadataPrefix) {
+				values = []string{encodeWord(strings.Join(values, ","))} // the URL is UTF-8, and a header is not
+			}
 			if len(header[name]) == 0 {
 				header[name] = values
 			}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/godwitmq/godwit/localaws/rest"
 	"github.com/godwitmq/godwit/localaws/s3/bucket"
@@ -75,24 +76,41 @@ func look(c call, b *bucket.Bucket, o *bucket.Object, in *ReadInput) (view, erro
 func (in *ReadInput) override(c call, sh *Shown) error {
 	used := false
 	for _, o := range []struct {
-		text string
-		to   *string
+		name, text string
+		to         *string
 	}{
-		{in.ResponseCacheControl, &sh.CacheControl},
-		{in.ResponseContentDisposition, &sh.ContentDisposition},
-		{in.ResponseContentEncoding, &sh.ContentEncoding},
-		{in.ResponseContentLanguage, &sh.ContentLanguage},
-		{in.ResponseContentType, &sh.ContentType},
-		{in.ResponseExpires, &sh.Expires},
+		{"response-cache-control", in.ResponseCacheControl, &sh.CacheControl},
+		{"response-content-disposition", in.ResponseContentDisposition, &sh.ContentDisposition},
+		{"response-content-encoding", in.ResponseContentEncoding, &sh.ContentEncoding},
+		{"response-content-language", in.ResponseContentLanguage, &sh.ContentLanguage},
+		{"response-content-type", in.ResponseContentType, &sh.ContentType},
+		{"response-expires", in.ResponseExpires, &sh.Expires},
 	} {
-		if o.text != "" {
-			*o.to, used = o.text, true
+		if o.text == "" {
+			continue
 		}
+		header, ok := latin1(o.text)
+		if !ok {
+			return rest.InvalidArgument("Header value cannot be represented using ISO-8859-1.", o.name, o.text)
+		}
+		*o.to, used = header, true
 	}
 	if used && c.Caller == "" {
 		return invalidRequest("Request specific response headers cannot be used for anonymous GET requests.")
 	}
 	return nil
+}
+
+// latin1 returns a text in ISO-8859-1; false: a character has no place in it.
+func latin1(text string) (string, bool) {
+	b := make([]byte, 0, len(text))
+	for _, c := range text {
+		if c > unicode.MaxLatin1 {
+			return "", false
+		}
+		b = append(b, byte(c))
+	}
+	return string(b), true
 }
 
 // part selects a part of a multipart upload. An object that was put as a whole is one part.
