@@ -87,7 +87,7 @@ func TestS3Kept(t *testing.T) {
 		}
 		b.wants("unknown", acl("fake-acl"), 400, "InvalidArgument")
 		b.wants("none", b.call("PUT", "?acl", nil, ""), 400, "MissingSecurityHeader")
-		b.wants("a list", b.call("PUT", "?acl", nil, "<AccessControlPolicy/>"), 501, "NotImplemented")
+		b.wants("a list", b.call("PUT", "?acl", nil, "<AccessControlPolicy/>"), 400, "MalformedACLError")
 	})
 	runBucket(t, "a new bucket has a canned list only beside an ownership", func(b *bucket) {
 		create := func(name string, h ...string) reply { return b.call("PUT", "/"+name+b.name, h, "") }

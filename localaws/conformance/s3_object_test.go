@@ -185,7 +185,6 @@ func TestS3Object(t *testing.T) {
 			{"PUT", "l", headers{"x-amz-acl", "public-read"}, 400, "AccessControlListNotSupported"},
 			{"PUT", "l", headers{"x-amz-server-side-encryption", "rot13"}, 400, "InvalidArgument"},
 			{"PUT", "l", headers{"x-amz-tagging", "a=1&a=2"}, 400, "InvalidArgument"},
-			{"PUT", "k?acl", nil, 501, "NotImplemented"},
 			{"PUT", "k?retention", nil, 501, "NotImplemented"},
 			{"POST", "k?restore", nil, 501, "NotImplemented"},
 			{"POST", "k", nil, 405, "MethodNotAllowed"},

@@ -130,7 +130,7 @@ func getBucketPolicyStatus(_ call, b *bucket.Bucket, in *BucketInput) (*PolicySt
 }
 
 func getBucketACL(_ call, b *bucket.Bucket, _ *BucketInput) (*ACLOutput, error) {
-	return shownACL(b, b.Settings().ACL), nil
+	return shownACL(b, b.Settings().ACL, b.Settings().Grants), nil
 }
 
 func getObjectACL(_ call, b *bucket.Bucket, in *ObjectInput) (*ACLOutput, error) {
@@ -138,7 +138,7 @@ func getObjectACL(_ call, b *bucket.Bucket, in *ObjectInput) (*ACLOutput, error)
 	if err != nil {
 		return nil, err
 	}
-	return shownACL(b, o.ACL), nil
+	return shownACL(b, o.ACL, o.Grants), nil
 }
 
 func unlocked(_ call, b *bucket.Bucket, in *ObjectInput) (*Nothing, error) {

@@ -1,6 +1,9 @@
 package s3
 
 import (
+	"encoding/hex"
+	"encoding/xml"
+	"slices"
 	"strings"
 
 	"github.com/godwitmq/godwit/localaws/rest"
@@ -23,37 +26,54 @@ type Grant struct {
 // Group is a group of users that AWS has named.
 type Group struct{ URI string }
 
+// Groups of AWS, and the permission to do everything.
+const (
+	allUsers    = "http://acs.amazonaws.com/groups/global/AllUsers"
+	knownUsers  = "http://acs.amazonaws.com/groups/global/AuthenticatedUsers"
+	logDelivery = "http://acs.amazonaws.com/groups/s3/LogDelivery"
+	fullControl = "FULL_CONTROL"
+)
+
 // privateACL is the canned list of whatever has no other.
 const privateACL = "private"
 
 // cannedGrants returns what a canned list grants to others than the owner; false: there is no such list.
-func cannedGrants(acl string) (grants []Grant, ok bool) {
-	group := func(name string, permissions ...string) (all []Grant) {
-		for _, p := range permissions {
-			all = append(all, Grant{Group: &Group{"http://acs.amazonaws.com/groups/" + name}, Permission: p})
-		}
-		return all
-	}
+func cannedGrants(acl string) (grants []bucket.Grant, ok bool) {
 	switch acl {
 	case "", privateACL, "bucket-owner-full-control", "bucket-owner-read", "aws-exec-read":
 		return nil, true // here, the owner of an object is the owner of the bucket
 	case "public-read":
-		return group("global/AllUsers", "READ"), true
+		return []bucket.Grant{{Group: allUsers, Permission: "READ"}}, true
 	case "public-read-write":
-		return group("global/AllUsers", "READ", "WRITE"), true
+		return []bucket.Grant{{Group: allUsers, Permission: "READ"}, {Group: allUsers, Permission: "WRITE"}}, true
 	case "authenticated-read":
-		return group("global/AuthenticatedUsers", "READ"), true
+		return []bucket.Grant{{Group: knownUsers, Permission: "READ"}}, true
 	case "log-delivery-write":
-		return group("s3/LogDelivery", "WRITE", "READ_ACP"), true
+		return []bucket.Grant{
+			{Group: logDelivery, Permission: "WRITE"}, {Group: logDelivery, Permission: "READ_ACP"},
+		}, true
 	}
 	return nil, false
 }
 
-// shownACL shows a canned list.
-func shownACL(b *bucket.Bucket, acl string) *ACLOutput {
+// shownACL shows a canned list, or grants that were put.
+func shownACL(b *bucket.Bucket, acl string, grants []bucket.Grant) *ACLOutput {
 	whose := owner(b.Account())
-	others, _ := cannedGrants(acl)
-	return &ACLOutput{Owner: whose, Grant: append([]Grant{{User: whose, Permission: "FULL_CONTROL"}}, others...)}
+	if grants == nil {
+		others, _ := cannedGrants(acl)
+		grants = append([]bucket.Grant{{User: whose.ID, Permission: fullControl}}, others...)
+	}
+	out := &ACLOutput{Owner: whose, Grant: []Grant{}}
+	for _, g := range grants {
+		line := Grant{Permission: g.Permission}
+		if g.User != "" {
+			line.User = &Owner{ID: g.User}
+		} else {
+			line.Group = &Group{g.Group}
+		}
+		out.Grant = append(out.Grant, line)
+	}
+	return out
 }
 
 // checkACL checks a canned list for a bucket with these settings, or for an object in it.
@@ -64,11 +84,20 @@ func checkACL(acl string, set *bucket.Settings) error {
 		return rest.InvalidArgument("", "x-amz-acl", acl)
 	case acl == "" || acl == privateACL || acl == "bucket-owner-full-control":
 		return nil
-	case set.Ownership == ownerEnforced:
+	}
+	return checkGrants(grants, set)
+}
+
+// checkGrants checks grants to others than the owner.
+func checkGrants(grants []bucket.Grant, set *bucket.Settings) error {
+	if set.Ownership == ownerEnforced {
 		return rest.Refuse(400, "AccessControlListNotSupported", "The bucket does not allow ACLs")
-	case len(grants) > 0 && strings.HasPrefix(acl, "public-") && set.PublicAccess != nil &&
-		set.PublicAccess.BlockPublicAcls:
-		return accessDenied()
+	}
+	blocked := set.PublicAccess != nil && set.PublicAccess.BlockPublicAcls
+	for _, g := range grants {
+		if blocked && g.Group == allUsers {
+			return accessDenied()
+		}
 	}
 	return nil
 }
@@ -91,30 +120,190 @@ func checkNewACL(acl, ownership string) error {
 	return nil
 }
 
-// PutBucketACLInput is the input of PutBucketAcl. Only canned lists are kept.
-type PutBucketACLInput struct {
-	Bucket              string `rest:"bucket"`
+// GivenACL is an access control list as a client puts it: a canned one, grants in headers, or a document.
+type GivenACL struct {
 	ACL                 string `rest:"header,x-amz-acl"`
+	GrantFullControl    string `rest:"header,x-amz-grant-full-control"`
+	GrantRead           string `rest:"header,x-amz-grant-read"`
+	GrantReadACP        string `rest:"header,x-amz-grant-read-acp"`
+	GrantWrite          string `rest:"header,x-amz-grant-write"`
+	GrantWriteACP       string `rest:"header,x-amz-grant-write-acp"`
 	AccessControlPolicy string `rest:"text"`
 }
 
-// putBucketACL takes canned lists only. While the ownership is BucketOwnerEnforced, as in new buckets, all but private
-// and bucket-owner-full-control are AccessControlListNotSupported (AWS's user guide, controlling ownership of objects).
-func putBucketACL(c call, b *bucket.Bucket, in *PutBucketACLInput) (*Done, error) {
+// read returns the canned list, or the grants. The refusals are as recorded on AWS, 2023-08-03 (TestRecordedS3ACLs).
+func (in *GivenACL) read(b *bucket.Bucket) (grants []bucket.Grant, err error) {
+	headers := [][3]string{
+		{"x-amz-grant-full-control", in.GrantFullControl, fullControl},
+		{"x-amz-grant-read", in.GrantRead, "READ"},
+		{"x-amz-grant-read-acp", in.GrantReadACP, "READ_ACP"},
+		{"x-amz-grant-write", in.GrantWrite, "WRITE"},
+		{"x-amz-grant-write-acp", in.GrantWriteACP, "WRITE_ACP"},
+	}
+	for _, h := range headers {
+		if h[1] != "" {
+			if grants, err = appendGrantees(grants, h[0], h[1], h[2]); err != nil {
+				return nil, err
+			}
+		}
+	}
 	switch {
-	case in.AccessControlPolicy != "":
-		return nil, notImplemented("AccessControlPolicy of an access control list, other than a canned one,")
-	case in.ACL == "":
+	case in.ACL == "" && grants == nil && in.AccessControlPolicy == "":
 		return nil, rest.Refuse(400, "MissingSecurityHeader", "Your request was missing a required header",
 			"MissingHeaderName", "x-amz-acl")
+	case in.ACL != "" && grants != nil:
+		return nil, invalidRequest("Specifying both Canned ACLs and Header Grants is not allowed")
+	case (in.ACL != "" || grants != nil) && in.AccessControlPolicy != "":
+		return nil, rest.Refuse(400, "UnexpectedContent", "This request does not support content")
+	case in.ACL != "":
+		return nil, checkACL(in.ACL, b.Settings())
+	case grants == nil:
+		if grants, err = readACP(in.AccessControlPolicy, owner(b.Account()).ID); err != nil {
+			return nil, err
+		}
 	}
-	if err := checkACL(in.ACL, b.Settings()); err != nil {
+	if len(grants) == 1 && grants[0] == (bucket.Grant{User: owner(b.Account()).ID, Permission: fullControl}) {
+		return grants, nil
+	}
+	return grants, checkGrants(grants, b.Settings())
+}
+
+// appendGrantees appends the grantees of a header, `id="…", uri="…"`.
+func appendGrantees(grants []bucket.Grant, header, text, permission string) ([]bucket.Grant, error) {
+	for grantee := range strings.SplitSeq(text, ",") {
+		grantee = strings.TrimSpace(grantee)
+		kind, value, _ := strings.Cut(grantee, "=")
+		value = strings.Trim(value, `"`)
+		g := bucket.Grant{Permission: permission}
+		switch kind {
+		case "id":
+			g.User = value
+		case "uri":
+			g.Group = value
+		case "emailAddress":
+			return nil, notImplemented("A grantee by its e-mail address")
+		default:
+			return nil, rest.InvalidArgument("Argument format not recognized", header, grantee)
+		}
+		if err := checkGrantee(g, "id", "uri"); err != nil {
+			return nil, err
+		}
+		grants = append(grants, g)
+	}
+	return grants, nil
+}
+
+// checkGrantee checks the user's id, or the group. The arguments are their names in a refusal.
+func checkGrantee(g bucket.Grant, id, uri string) error {
+	switch {
+	case g.Group != "" && g.Group != allUsers && g.Group != knownUsers && g.Group != logDelivery:
+		return rest.InvalidArgument("Invalid group uri", uri, g.Group)
+	case g.Group == "" && !isCanonicalID(g.User):
+		return rest.InvalidArgument("Invalid id", id, g.User)
+	}
+	return nil
+}
+
+func isCanonicalID(text string) bool {
+	id, err := hex.DecodeString(text)
+	return err == nil && len(id) == 32
+}
+
+// readACP reads the grants of an AccessControlPolicy, which names the owner.
+func readACP(text, whose string) ([]bucket.Grant, error) {
+	var p struct {
+		XMLName xml.Name `xml:"AccessControlPolicy"`
+		Owner   *struct{ ID string }
+		List    *struct {
+			Grant []struct {
+				Grantee struct {
+					Type    string `xml:"http://www.w3.org/2001/XMLSchema-instance type,attr"`
+					ID, URI string
+				}
+				Permission string
+			}
+		} `xml:"AccessControlList"`
+	}
+	if xml.Unmarshal([]byte(text), &p) != nil || p.Owner == nil || p.List == nil {
+		return nil, malformedACL()
+	}
+	if err := checkGrantee(bucket.Grant{User: p.Owner.ID}, "CanonicalUser/ID", ""); err != nil {
+		return nil, err
+	}
+	grants := []bucket.Grant{}
+	for _, line := range p.List.Grant {
+		g := bucket.Grant{Permission: line.Permission}
+		switch line.Grantee.Type {
+		case "CanonicalUser":
+			g.User = line.Grantee.ID
+		case "Group":
+			g.Group = line.Grantee.URI
+		case "AmazonCustomerByEmail":
+			return nil, notImplemented("A grantee by its e-mail address")
+		default:
+			return nil, malformedACL()
+		}
+		if !slices.Contains([]string{fullControl, "READ", "READ_ACP", "WRITE", "WRITE_ACP"}, g.Permission) {
+			return nil, malformedACL()
+		}
+		if err := checkGrantee(g, "CanonicalUser/ID", "Group/URI"); err != nil {
+			return nil, err
+		}
+		grants = append(grants, g)
+	}
+	if p.Owner.ID != whose {
+		return nil, accessDenied()
+	}
+	return grants, nil
+}
+
+func malformedACL() error {
+	return rest.Refuse(400, "MalformedACLError",
+		"The XML you provided was not well-formed or did not validate against our published schema")
+}
+
+// PutBucketACLInput is the input of PutBucketAcl.
+type PutBucketACLInput struct {
+	Bucket string `rest:"bucket"`
+	GivenACL
+}
+
+// putBucketACL keeps the list, which decides nothing. While the ownership is BucketOwnerEnforced, as in new buckets,
+// grants to others than the owner are AccessControlListNotSupported (AWS's user guide, controlling ownership of
+// objects).
+func putBucketACL(c call, b *bucket.Bucket, in *PutBucketACLInput) (*Done, error) {
+	grants, err := in.read(b)
+	if err != nil {
 		return nil, err
 	}
 	if in.ACL == privateACL {
-		return done(), configure(b, func(set *bucket.Settings) { set.ACL = "" })
+		return done(), configure(b, func(set *bucket.Settings) { set.ACL, set.Grants = "", nil })
 	}
-	return done(), c.keep(b, keptACL, func(set *bucket.Settings) { set.ACL = in.ACL })
+	return done(), c.keep(b, keptACL, func(set *bucket.Settings) { set.ACL, set.Grants = in.ACL, grants })
+}
+
+// PutObjectACLInput is the input of PutObjectAcl.
+type PutObjectACLInput struct {
+	Bucket    string `rest:"bucket"`
+	Key       string `rest:"key"`
+	VersionID string `rest:"query,versionId"`
+	GivenACL
+}
+
+// putObjectACL keeps the list of an object, under the same conditions as that of a bucket.
+func putObjectACL(c call, b *bucket.Bucket, in *PutObjectACLInput) (*Done, error) {
+	if _, err := object(b, in.Key, in.VersionID); err != nil {
+		return nil, err
+	}
+	grants, err := in.read(b)
+	if err != nil {
+		return nil, err
+	}
+	if err := b.Alter(in.Key, func(p *bucket.Properties) { p.ACL, p.Grants = in.ACL, grants }); err != nil {
+		return nil, modelError(err, b, in.Key, "", bucket.Condition{})
+	}
+	c.inert(b, keptACL)
+	return done(), nil
 }
 
 // PutBucketOwnershipControlsInput is the input of PutBucketOwnershipControls.
@@ -153,7 +342,8 @@ func putBucketOwnershipControls(_ call, b *bucket.Bucket, in *PutBucketOwnership
 		return nil, rest.MalformedXML()
 	}
 	kind := in.OwnershipControls.Rule[0].ObjectOwnership
-	if grants, _ := cannedGrants(b.Settings().ACL); kind == ownerEnforced && len(grants) > 0 {
+	grants, _ := cannedGrants(b.Settings().ACL)
+	if kind == ownerEnforced && (len(grants) > 0 || b.Settings().Grants != nil) {
 		return nil, rest.Refuse(400, "InvalidBucketAclWithObjectOwnership",
 			"Bucket cannot have ACLs set with ObjectOwnership's BucketOwnerEnforced setting")
 	}

@@ -161,6 +161,7 @@ func objectActions(s *Service) []rest.Action {
 		onBucket(s, "HeadObject", at("HEAD", rest.Object), headObject),
 		onBucket(s, "ListParts", at("GET", rest.Object, "uploadId"), listParts).Document("ListPartsResult"),
 		onBucket(s, "PutObject", at("PUT", rest.Object), putObject).Streaming(),
+		onBucket(s, "PutObjectAcl", at("PUT", rest.Object, "acl"), putObjectACL),
 		onBucket(s, "PutObjectTagging", at("PUT", rest.Object, "tagging"), putObjectTagging),
 		onBucket(s, "UploadPart", at("PUT", rest.Object, "partNumber", "uploadId"), uploadPart).Streaming(),
 		onBucket(s, "UploadPartCopy", copying("partNumber", "uploadId"), uploadPartCopy).Document("CopyPartResult"),

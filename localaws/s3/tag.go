@@ -166,7 +166,7 @@ func tagObject(c call, b *bucket.Bucket, key, version, event string, tags []buck
 	if _, err := object(b, key, version); err != nil {
 		return err
 	}
-	if err := b.Tag(key, tags); err != nil {
+	if err := b.Alter(key, func(p *bucket.Properties) { p.Tags = tags }); err != nil {
 		return modelError(err, b, key, "", bucket.Condition{})
 	}
 	if o := b.Object(key); o != nil {

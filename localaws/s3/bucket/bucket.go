@@ -2,7 +2,6 @@ package bucket
 
 import (
 	"errors"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -149,8 +148,8 @@ func (b *Bucket) Delete(key string, check func(*Object) error) (Deleted, error) 
 	return Deleted{old, b.sequence}, err
 }
 
-// Tag replaces the tags of an object.
-func (b *Bucket) Tag(key string, tags []Tag) error {
+// Alter replaces what a client says about an object with a modified copy.
+func (b *Bucket) Alter(key string, alter func(*Properties)) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	old := b.objects.get(key)
@@ -158,7 +157,7 @@ func (b *Bucket) Tag(key string, tags []Tag) error {
 		return ErrNoObject
 	}
 	changed := *old
-	changed.Tags = slices.Clone(tags)
+	alter(&changed.Properties)
 	changed.Content.Retain()
 	return b.apply(putObject{&changed})
 }

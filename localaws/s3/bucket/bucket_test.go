@@ -318,7 +318,7 @@ func TestSweep(t *testing.T) {
 	put(t, b, "longtagged", "12345")
 	put(t, b, "short", "1234")
 	for _, k := range []string{"longtagged", "short"} {
-		if err := b.Tag(k, []Tag{{"a", "b"}}); err != nil {
+		if err := b.Alter(k, func(p *Properties) { p.Tags = []Tag{{"a", "b"}} }); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -5,6 +5,9 @@ import "time"
 // Configurations that are kept and shown, and do not act. Their fields have the names of AWS's elements; a nil pointer
 // is an element that the client did not write.
 type (
+	// Grant is a line of an access control list: what a user, by a canonical id, or a group of AWS may do.
+	Grant struct{ User, Group, Permission string }
+
 	// CORS are the rules of cross-origin resource sharing.
 	CORS struct{ CORSRule []CORSRule }
 

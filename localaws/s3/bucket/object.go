@@ -25,8 +25,9 @@ type Properties struct {
 	Tags         []Tag
 	StorageClass string // "STANDARD"
 	Encryption   Encryption
-	Redirect     string // x-amz-website-redirect-location
-	ACL          string // a canned list, which is shown
+	Redirect     string  // x-amz-website-redirect-location
+	ACL          string  // a canned list, which is shown
+	Grants       []Grant // nil: those of ACL
 }
 
 // Headers are the HTTP headers that are stored with an object and returned with it. "" means that there is none.

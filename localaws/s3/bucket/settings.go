@@ -14,7 +14,8 @@ type Settings struct {
 	Notifications []Notification
 
 	// These are kept and shown, and do not act.
-	ACL     string // a canned list
+	ACL     string  // a canned list
+	Grants  []Grant // nil: those of ACL
 	CORS    *CORS
 	Logging *Logging
 	Website *Website
