@@ -13,6 +13,7 @@ import (
 const (
 	localstackHealth   = "/_localstack/health"
 	healthPath         = "/health"
+	localstackInit     = "/_localstack/init"
 	localstackMessages = "/_aws/sqs/messages"
 	localstackTexts    = "/_aws/sns/sms-messages"
 	localstackPushes   = "/_aws/sns/platform-endpoint-messages"
@@ -52,13 +53,8 @@ func (l localstack) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}})
 	case path == "/_localstack/info":
 		respond(w, http.StatusOK, l.info())
-	case path == "/_localstack/init":
-		respond(w, http.StatusOK, map[string]any{"scripts": []string{}, "completed": map[string]bool{
-			"BOOT": true, "START": true, "READY": true, "SHUTDOWN": false,
-		}})
-	case strings.HasPrefix(path, "/_localstack/init/"): // of one stage
-		stage := strings.TrimPrefix(path, "/_localstack/init/")
-		respond(w, http.StatusOK, map[string]any{"scripts": []string{}, "completed": stage != "shutdown"})
+	case path == localstackInit, strings.HasPrefix(path, localstackInit+"/"):
+		l.init(w, strings.ToUpper(strings.Trim(strings.TrimPrefix(path, localstackInit), "/")))
 	case path == localstackTexts:
 		respond(w, http.StatusOK, l.texts(r))
 	case path == localstackPushes: // SNS delivers to no telephone, and has no platform endpoints
@@ -71,6 +67,37 @@ func (l localstack) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusNotFound, "there is no page %s: the server's own are below %s, and of LocalStack's there are "+
 			"/_localstack/health, info and init, %s, and /_aws/sns/sms-messages, platform-endpoint-messages and "+
 			"subscription-tokens/ARN", path, ownPrefix, localstackMessages)
+	}
+}
+
+// Script is a script or a seed that runs at the start of a process, as /_localstack/init lists it.
+type Script struct {
+	Stage string `json:"stage"` // BOOT, START or READY
+	Name  string `json:"name"`
+	State string `json:"state"` // UNKNOWN before it runs, RUNNING, SUCCESSFUL or ERROR
+}
+
+// init answers with the scripts of one stage, or of all. A stage is complete when the server is ready.
+func (l localstack) init(w http.ResponseWriter, stage string) {
+	all, ready := []Script(nil), true
+	if scripts := l.server.opts.Scripts; scripts != nil {
+		all, ready = scripts()
+	}
+	completed := map[string]bool{"BOOT": ready, "START": ready, "READY": ready, "SHUTDOWN": false}
+	listed := []Script{}
+	for _, s := range all {
+		if stage == "" || s.Stage == stage {
+			listed = append(listed, s)
+		}
+	}
+	done, known := completed[stage]
+	switch {
+	case stage == "":
+		respond(w, http.StatusOK, map[string]any{"completed": completed, "scripts": listed})
+	case !known:
+		refuse(w, http.StatusNotFound, "no such stage %s", strings.ToLower(stage))
+	default:
+		respond(w, http.StatusOK, map[string]any{"completed": done, "scripts": listed})
 	}
 }
 

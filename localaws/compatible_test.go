@@ -66,7 +66,11 @@ func TestHealthAsOfLocalStack(t *testing.T) {
 // Pages about SNS and about the server, as LocalStack has them. Other paths that begin with an underscore name no
 // bucket.
 func TestPagesAsOfLocalStack(t *testing.T) {
-	f := newFixture(t, nil)
+	scripts := []localaws.Script{
+		{Stage: "BOOT", Name: "a.json", State: "SUCCESSFUL"},
+		{Stage: "READY", Name: "b.sh", State: "RUNNING"},
+	}
+	f := newFixture(t, &localaws.Options{Scripts: func() ([]localaws.Script, bool) { return scripts, false }})
 	path := seedFile(t, `{"topics": [{"name": "events", "subscriptions": [{"endpoint": "+4912345", "protocol": "sms"},
 		{"endpoint": "a@example.com", "protocol": "email"}]}]}`)
 	if err := f.server.Plant(t.Context(), path); err != nil {
@@ -83,8 +87,12 @@ func TestPagesAsOfLocalStack(t *testing.T) {
 		want   string
 	}{
 		{"/_localstack/info", 200, `"edition": "godwit"`},
-		{"/_localstack/init", 200, `"READY": true`},
-		{"/_localstack/init/ready", 200, `"completed": true`},
+		{"/_localstack/init", 200, `"READY": false`},
+		{"/_localstack/init", 200, `"name": "a.json"`},
+		{"/_localstack/init/ready", 200, `"completed": false`},
+		{"/_localstack/init/READY", 200, `"state": "RUNNING"`},
+		{"/_localstack/init/shutdown", 200, `"scripts": []`},
+		{"/_localstack/init/never", 404, "no such stage never"},
 		{"/_aws/sns/sms-messages", 200, `"Message": "Hello"`},
 		{"/_aws/sns/sms-messages?phoneNumber=%2B4912345", 200, `"PhoneNumber": "+4912345"`},
 		{"/_aws/sns/sms-messages?region=eu-west-1", 200, `"sms_messages": {}`},

@@ -58,6 +58,9 @@ type Options struct {
 	// Control decides about calls that no function of [Server.Control] decided; nil: they are not affected. Set it for
 	// latency and failures that last: Reset removes the functions of Server.Control, and not this one.
 	Control func(context.Context, *Request) Outcome
+	// Scripts returns the scripts that run at the start of the process, and whether all have ended, for tools that ask
+	// /_localstack/init; nil: there are none. It may be called concurrently.
+	Scripts func() (all []Script, ready bool)
 	// Stop is called for POST /_localaws/stop; nil: this page does not exist. Set it to end a process by its address.
 	Stop func()
 	// Endpoints carries SNS's deliveries to http and https endpoints; nil: a transport of the server's own, which

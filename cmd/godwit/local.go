@@ -53,7 +53,8 @@ type localOptions struct {
 	console string // an address, or consoleOff
 
 	detach bool
-	stop   func() // ends run
+	start  boot.Start // of what init has
+	stop   func()     // ends run
 }
 
 func newLocal() *cobra.Command {
@@ -179,6 +180,14 @@ func (o *localOptions) options(errOut io.Writer) (*localaws.Options, error) {
 		AllowHosts: o.hosts, AllowOrigins: o.origins, AllowEndpoints: o.endpoints,
 
 		RealisticWaits: o.waits, LenientPolicies: o.lenient, Control: rules.Control(), Stop: o.stop,
+		Scripts: func() ([]localaws.Script, bool) {
+			scripts, ready := o.start.Scripts()
+			all := make([]localaws.Script, len(scripts))
+			for i, s := range scripts {
+				all[i] = localaws.Script(s)
+			}
+			return all, ready
+		},
 	}
 	if o.requests {
 		options.Requests = logger
@@ -237,7 +246,12 @@ func (o *localOptions) run(ctx context.Context, server *localaws.Server, out, er
 		fmt.Fprintln(errOut, "warning: the topics of Kafka in the seed file are not created without --kafka")
 	}
 	for _, path := range o.init {
-		folder := boot.Folder{Path: path, Plant: server.Plant, Env: variables(exports), Out: errOut}
+		o.start.Expect(path)
+	}
+	for _, path := range o.init {
+		folder := boot.Folder{
+			Path: path, Plant: server.Plant, Env: variables(exports), Start: &o.start, Out: errOut,
+		}
 		if err := folder.Run(ctx); err != nil && o.initMust {
 			return fmt.Errorf("--init: %w", err)
 		}
@@ -250,6 +264,7 @@ func (o *localOptions) run(ctx context.Context, server *localaws.Server, out, er
 	if _, err := io.WriteString(out, exports); err != nil {
 		return err
 	}
+	o.start.Ready()
 	// Testcontainers' module for LocalStack waits for a line that ends so.
 	fmt.Fprintf(errOut, "interrupt (Ctrl-C) stops it; --random-seed %d repeats its ids\nReady.\n", server.Seed())
 	if err := detach.Ready(out); err != nil {

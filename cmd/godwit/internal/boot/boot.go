@@ -18,6 +18,8 @@ type Folder struct {
 	Plant func(ctx context.Context, path string) error
 	// Env is added to the environment of scripts.
 	Env []string
+	// Start is told what becomes of each script; nil: nothing is.
+	Start *Start
 	// Out gets what scripts print, and a line for each script that fails.
 	Out io.Writer
 }
@@ -31,7 +33,10 @@ func (f *Folder) Run(ctx context.Context) error {
 	var failed []error
 	for _, entry := range entries {
 		path := filepath.Join(f.Path, entry.Name())
-		if err := f.one(ctx, path); err != nil {
+		f.Start.set(entry.Name(), Runs)
+		err := f.one(ctx, path)
+		f.Start.set(entry.Name(), ended(err))
+		if err != nil {
 			fmt.Fprintf(f.Out, "%s failed: %v\n", path, err)
 			failed = append(failed, fmt.Errorf("%s: %w", path, err))
 		}
@@ -40,6 +45,13 @@ func (f *Folder) Run(ctx context.Context) error {
 		}
 	}
 	return errors.Join(failed...)
+}
+
+func ended(err error) string {
+	if err != nil {
+		return Failed
+	}
+	return Done
 }
 
 func (f *Folder) one(ctx context.Context, path string) error {

@@ -31,8 +31,13 @@ func TestAFolder(t *testing.T) {
 	}
 	var out bytes.Buffer
 	var planted []string
+	var start boot.Start
+	start.Expect(dir)
+	if all, ready := start.Scripts(); len(all) != 5 || all[0].State != boot.Waits || ready {
+		t.Errorf("before the start: %v, ready %v", all, ready)
+	}
 	f := boot.Folder{
-		Path: dir, Env: []string{"WHERE=home"}, Out: &out,
+		Path: dir, Env: []string{"WHERE=home"}, Out: &out, Start: &start,
 		Plant: func(_ context.Context, path string) error {
 			planted = append(planted, filepath.Base(path))
 			return nil
@@ -47,6 +52,18 @@ func TestAFolder(t *testing.T) {
 	if !slices.Equal(planted, []string{"1.json", "4.json"}) || !strings.Contains(out.String(), "at home\n") ||
 		!strings.Contains(out.String(), "3.sh failed: exit status 3") {
 		t.Errorf("planted %v, printed %q", planted, &out)
+	}
+	start.Ready()
+	all, ready := start.Scripts()
+	want := []boot.Script{
+		{"READY", "1.json", boot.Done},
+		{"READY", "2.sh", boot.Done},
+		{"READY", "3.sh", boot.Failed},
+		{"READY", "4.json", boot.Done},
+		{"READY", "5.txt", boot.Failed},
+	}
+	if !slices.Equal(all, want) || !ready {
+		t.Errorf("after the start: %v, ready %v", all, ready)
 	}
 	if err := (&boot.Folder{Path: filepath.Join(dir, "none")}).Run(t.Context()); err == nil {
 		t.Error("a folder that does not exist is no error")
