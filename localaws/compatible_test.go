@@ -3,6 +3,7 @@ package localaws_test
 import (
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -223,5 +224,23 @@ func TestResetToSeed(t *testing.T) {
 	}
 	if status, body := fetch(t, s, "POST", "/_localaws/reset?seed=yes"); status != 400 {
 		t.Errorf("seed=yes: %d %s", status, body)
+	}
+}
+
+// A call to a REST API of a service that is not there names the service, and what this server has.
+func TestAbsentServiceIsNamed(t *testing.T) {
+	f := newFixture(t, nil)
+	for path, service := range map[string]string{
+		"/2015-03-31/functions/": "lambda", "/2015-03-31/event-source-mappings": "lambda", "/2017-10-30/": "cloudfront",
+	} {
+		r := httptest.NewRequest(http.MethodGet, "http://localhost"+path, nil)
+		r.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential=key/20260101/us-east-1/"+service+
+			"/aws4_request, SignedHeaders=host, Signature=0")
+		w := httptest.NewRecorder()
+		f.server.Handler().ServeHTTP(w, r)
+		if w.Code != http.StatusNotImplemented || w.Header().Get("X-Amzn-Errortype") != "NotImplementedException" ||
+			!strings.Contains(w.Body.String(), "This server has no "+service+": it has sqs, sns, s3") {
+			t.Errorf("%s: %d %v %s", path, w.Code, w.Header(), w.Body)
+		}
 	}
 }

@@ -309,6 +309,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		s.s3control.ServeHTTP(w, r)
 	case isS3(r):
 		s.rest.ServeHTTP(w, r)
+	case absentService(r) != "":
+		refuseService(w, absentService(r))
 	default:
 		s.mux.ServeHTTP(w, r)
 	}

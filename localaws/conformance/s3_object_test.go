@@ -188,6 +188,7 @@ func TestS3Object(t *testing.T) {
 			{"PUT", "k?retention", nil, 501, "NotImplemented"},
 			{"POST", "k?restore", nil, 501, "NotImplemented"},
 			{"POST", "k", nil, 405, "MethodNotAllowed"},
+			{"POST", "", headers{"Content-Type", "multipart/form-data; boundary=b"}, 501, "NotImplemented"},
 			{"GET", "none", nil, 404, "NoSuchKey"},
 			{"GET", "/none-" + b.name + "/k", nil, 404, "NoSuchBucket"},
 		} {

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"mime"
 	"net"
 	"net/http"
 	"net/url"
@@ -178,6 +179,9 @@ func (m *Mux) route(r *request) (*Action, *Error) {
 	if found == nil {
 		if m.service.Rest != "" {
 			return nil, unbuilt(m.service.Rest)
+		}
+		if form, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); form == "multipart/form-data" {
+			return nil, unbuilt("POST of forms (multipart/form-data)")
 		}
 		kind := []string{"SERVICE", "BUCKET", "OBJECT"}[r.level]
 		return nil, Refuse(405, "MethodNotAllowed", "The specified method is not allowed against this resource.",
