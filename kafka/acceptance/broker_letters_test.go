@@ -42,8 +42,9 @@ func TestDeadLetterOfADeletedRecord(t *testing.T) {
 		o.Names = map[string]kafka.Resource{channel: {Topic: w.topic(), Group: w.group(), DeadLetters: letters}}
 		w.create(1)
 		w.createTopic(letters)
-		w.ensure(o)
 		w.fill(2, 2)
+		w.knows(w.topic(), letters)
+		w.ensure(o)
 		w.rejectAll(2)
 		w.writeLetters(letters, false)
 		offsets := kadm.Offsets{}
@@ -68,8 +69,9 @@ func lettersOfBrokers(t *testing.T, w *world, copies bool) {
 	o.Names = map[string]kafka.Resource{channel: {Topic: w.topic(), Group: w.group(), DeadLetters: letters}}
 	w.create(2)
 	w.createLetters(letters)
-	w.ensure(o)
 	w.fill(records, 5)
+	w.knows(w.topic(), letters)
+	w.ensure(o)
 	if w.real() {
 		w.keepLetters(letters, copies)
 	}
@@ -112,6 +114,15 @@ func lettersOfBrokers(t *testing.T, w *world, copies bool) {
 	if n := w.end(letters); n != records {
 		t.Errorf("%d dead letters in the end, want %d", n, records)
 	}
+}
+
+// knows waits until the broker knows topics that were created, which a controller tells it later.
+func (w *world) knows(topics ...string) {
+	w.t.Helper()
+	w.eventually(30*time.Second, "the topics exist", func() bool {
+		all, err := w.admin.ListTopics(w.t.Context(), topics...)
+		return err == nil && all.Error() == nil
+	})
 }
 
 // createLetters creates a topic into which a broker may write dead letters.
