@@ -11,7 +11,9 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
+	"github.com/godwitmq/godwit/cmd/godwit/internal/manual"
 	"github.com/godwitmq/godwit/cmd/godwit/internal/screen"
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/ops"
@@ -60,7 +62,9 @@ func newLaterLs() *cobra.Command {
 	}
 	o.backend.add(cmd)
 	o.output.Add(cmd)
-	cmd.Flags().IntVarP(&o.most, "most", "n", 100, "show at most so many messages")
+	manual.What(cmd, func(f *pflag.FlagSet) {
+		f.IntVarP(&o.most, "most", "n", 100, "show at most so many messages")
+	})
 	return cmd
 }
 
