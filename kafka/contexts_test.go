@@ -150,6 +150,10 @@ func TestContextsEnd(t *testing.T) {
 				return err
 			}
 		},
+		"Partitions.Seek": simple(func(c ctx, b *kafka.Backend) error {
+			_, err := b.Partitions("orders").Seek(c, driver.Position{})
+			return err
+		}),
 		"State.Load": func(h hanging) func(ctx) error {
 			s := h.state("alerts")
 			return func(c ctx) error {
