@@ -147,7 +147,7 @@ func (k *keeping) settle(log *slog.Logger) {
 }
 
 // around returns a Run that answers when the changes of the call are kept, and that refuses the call while nothing can
-// be kept. A receive is not waited for, and goes on.
+// be kept. A receive goes on, and only one of an ordered queue waits, by itself.
 func (k *keeping) around(c *wire.Call, run wire.Run) wire.Run {
 	if k.store == nil || reads(c.Action) {
 		return run

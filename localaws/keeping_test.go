@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -793,8 +794,71 @@ func TestFullStore(t *testing.T) {
 	f.send(u, "after")
 }
 
+// gated is a store in memory whose syncs wait at a gate, if there is one.
+type gated struct {
+	failing
+	gate chan struct{}
+}
+
+func (g *gated) Sync() error {
+	if g.gate != nil {
+		<-g.gate
+	}
+	return nil
+}
+
+// A message of an ordered queue is received when the deletion of the one before it is on disk: otherwise that one would
+// return behind it after a kill. A receive of a standard queue waits for nothing.
+func TestOrderedReceiveWaitsForTheDisk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &gated{}
+		f := newFixture(t, &localaws.Options{Seed: testSeed, Store: store})
+		standard := f.create("q", nil)
+		ordered := f.create("q.fifo", map[string]string{"FifoQueue": "true", "ContentBasedDeduplication": "true"})
+		f.send(standard, "a")
+		for _, body := range []string{"first", "second"} {
+			if _, err := f.client.SendMessage(f.ctx, &sqs.SendMessageInput{
+				QueueUrl: ordered, MessageBody: &body, MessageGroupId: aws.String("g"),
+			}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		held := done[*sqs.ReceiveMessageOutput](f)(f.client.ReceiveMessage(f.ctx, &sqs.ReceiveMessageInput{
+			QueueUrl: ordered, MaxNumberOfMessages: 1,
+		})).Messages
+		store.gate = make(chan struct{})
+		var answers []string
+		go func() {
+			_, err := f.client.DeleteMessage(f.ctx, &sqs.DeleteMessageInput{
+				QueueUrl: ordered, ReceiptHandle: held[0].ReceiptHandle,
+			})
+			answers = append(answers, fmt.Sprint("deleted ", err))
+		}()
+		synctest.Wait()
+		go func() {
+			for _, m := range f.receive(ordered, 0) {
+				answers = append(answers, "received "+*m.Body)
+			}
+		}()
+		synctest.Wait()
+		if len(answers) > 0 {
+			t.Errorf("%q while the deletion is not on disk", answers)
+		}
+		if got := f.receive(standard, 0); len(got) != 1 {
+			t.Errorf("received %v of a standard queue", got)
+		}
+		store.gate <- struct{}{} // the deletion, whose sync was first
+		synctest.Wait()
+		close(store.gate)
+		synctest.Wait()
+		if want := []string{"deleted <nil>", "received second"}; !slices.Equal(answers, want) {
+			t.Errorf("%q, want %q", answers, want)
+		}
+	})
+}
+
 // Every call that changes something is answered when its change is on disk: a delete, a visibility, attributes, tags, a
-// subscription, an object, an alarm. A receive is not waited for, and neither is a look.
+// subscription, an object, an alarm. A receive of a standard queue is not waited for, and neither is a look.
 func TestChangesAreWaitedFor(t *testing.T) {
 	store := &failing{}
 	f := newFixture(t, &localaws.Options{Seed: testSeed, Store: store})

@@ -56,6 +56,11 @@ func receiveMessage(c call, q *Queue, in *ReceiveMessageInput) (*ReceiveMessageO
 	if err != nil {
 		return nil, receiveError(err, in.ReceiveRequestAttemptID)
 	}
+	if q.fifo && len(got) > 0 && q.journal != nil {
+		// The message before may be deleted, and its deletion not kept yet: after a kill it would come behind this one.
+		// While the disk takes no changes, receives go on.
+		_ = q.journal.Store.Sync()
+	}
 	out := &ReceiveMessageOutput{}
 	for i := range got {
 		if out.Messages == nil {
