@@ -248,8 +248,8 @@ func (w *Waker) forward(ctx context.Context, q *queue, items []item, on bool) {
 	flush()
 }
 
-// decided returns the messages that are to be sent on. Those that were cancelled are deleted. A message whose decision is
-// not known now is received again.
+// decided returns the messages that are to be sent on. Those that were cancelled are deleted. A message whose decision
+// is not known now is received again.
 func (w *Waker) decided(ctx context.Context, q *queue, items []item) (on []item) {
 	wakes, errs := make([]bool, len(items)), make([]error, len(items))
 	_ = client.Concurrently(len(items), client.MaxBatch, func(i int) error {
