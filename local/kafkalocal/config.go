@@ -13,7 +13,7 @@ import (
 // setting checks a value of a topic's config; it returns what is wrong with it, or "".
 type setting func(value string) string
 
-// topicConfigs are all topic configs that a broker of Kafka 4.3 knows, with their bounds. A test compares them with
+// topicConfigs are all topic configs that a broker of Kafka 4.4 knows, with their bounds. A test compares them with
 // those of a real broker.
 func topicConfigs() map[string]setting {
 	return map[string]setting{
@@ -23,6 +23,7 @@ func topicConfigs() map[string]setting {
 		"compression.type":                        word("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer"),
 		"compression.zstd.level":                  integer(-131072, 22),
 		"delete.retention.ms":                     long(0),
+		"errors.deadletterqueue.group.enable":     boolean,
 		"file.delete.delay.ms":                    long(0),
 		"flush.messages":                          long(1),
 		"flush.ms":                                long(0),
@@ -34,6 +35,7 @@ func topicConfigs() map[string]setting {
 		"local.retention.bytes":                 long(-2),
 		"local.retention.ms":                    long(-2),
 		"max.compaction.lag.ms":                 long(1),
+		"max.decompressed.message.bytes":        integer(1, math.MaxInt32),
 		"max.message.bytes":                     integer(0, math.MaxInt32),
 		"message.timestamp.after.max.ms":        long(0),
 		"message.timestamp.before.max.ms":       long(0),
@@ -42,6 +44,8 @@ func topicConfigs() map[string]setting {
 		"min.compaction.lag.ms":                 long(0),
 		"min.insync.replicas":                   integer(1, math.MaxInt32),
 		"preallocate":                           boolean,
+		"remote.copy.lag.bytes":                 long(-1),
+		"remote.copy.lag.ms":                    long(-1),
 		"remote.log.copy.disable":               boolean,
 		"remote.log.delete.on.disable":          boolean,
 		"remote.storage.enable":                 remoteStorage,
