@@ -61,14 +61,7 @@ func TestPausedPartitionWithManyRecords(t *testing.T) {
 		if err := l.b.Partitions("orders").Resume(1); err != nil {
 			t.Fatal(err)
 		}
-		for got := 0; got < 20_000; {
-			ds := l.within(1_000, time.Minute)
-			if len(ds) == 0 {
-				t.Fatalf("%d records came after the pause", got)
-			}
-			got += len(ds)
-			l.settle(driver.Done, ds...)
-		}
+		l.handle(20_000)
 	})
 }
 
@@ -91,15 +84,21 @@ func TestPausedPartitionIsLostAndReturns(t *testing.T) {
 		if err := l.b.Partitions("orders").Resume(0); err != nil {
 			t.Fatal(err)
 		}
-		for got := 0; got < 20_000; {
-			ds := l.within(1_000, time.Minute)
-			if len(ds) == 0 {
-				t.Fatalf("%d records came after the pause", got)
-			}
-			got += len(ds)
-			l.settle(driver.Done, ds...)
-		}
+		l.handle(20_000)
 	})
+}
+
+// handle receives and settles n records.
+func (l *life) handle(n int) {
+	l.w.Helper()
+	for got := 0; got < n; {
+		ds := l.within(1_000, time.Minute)
+		if len(ds) == 0 {
+			l.w.Fatalf("%d records came after the pause", got)
+		}
+		got += len(ds)
+		l.settle(driver.Done, ds...)
+	}
 }
 
 func TestPausesThatAreRefused(t *testing.T) {

@@ -16,11 +16,12 @@ import (
 	"github.com/godwitmq/godwit/kafka/internal/records"
 )
 
-// Seek moves the running consumer of the channel in this process to another position, in those of the wanted partitions
-// that it has, and returns them. Their handlers that run get up to 10 s, and are then canceled; what waits is dropped.
-// The new position is committed. All records from there on are handled, whatever became of them before; retries that
-// wait in tiers stay there. Partitions of other processes are an error that names them: call Seek there, too. While no
-// consumer of the channel runs anywhere, use Backend.Rewind.
+// Seek moves the running consumer of the channel in this process to another position. It moves only those of the wanted
+// partitions that this consumer has, and returns them. Running handlers of these partitions have 10 s to return; after
+// 8 s they are canceled. Records that wait for a handler are dropped. Seek commits the new position. All records from
+// there on are handled, also those that were handled or rejected before; retries stay in their tiers. If a partition
+// belongs to another process, the error names it: call Seek there, too. While no consumer of the channel runs anywhere,
+// use Backend.Rewind.
 func (p *Partitions) Seek(ctx context.Context, to driver.Position) ([]driver.PartitionRewind, error) {
 	if err := p.check(); err != nil {
 		return nil, err
