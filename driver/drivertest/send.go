@@ -309,7 +309,9 @@ func sendCancelID(k *kit) {
 	if _, err := k.do.Cancel(k.ctx, other.ch, id); err == nil || driver.ClassOf(err) != driver.Permanent {
 		k.Errorf("the id of another channel: %v", err)
 	}
-	e.sameSet(e.get(1), "x")
+	ds := e.get(1)
+	e.sameSet(ds, "x")
+	e.settle(driver.Done, ds...)
 }
 
 func sendPartial(k *kit) {
