@@ -10,6 +10,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -38,6 +39,7 @@ type backendFlags struct {
 	guarded   string // the protected context that is used and that no flag names; "": there is none
 	quiet     bool   // what the context talks to is not told
 	name      string // "aws" or "kafka"; "": the environment decides
+	prefers   string // the backend where the environment names both; "": there is none
 	namespace string
 	names     string          // a file with Options.Names; "": none
 	store     s3store.Options // of large messages; without a bucket: none
@@ -161,7 +163,7 @@ func onChannel(b *backendFlags, o *screen.Output, work func(
 	}
 }
 
-// open opens the backend. It makes no request.
+// open opens the backend. It makes no request, unless the environment names both.
 func (b *backendFlags) open(ctx context.Context, cmd *cobra.Command) (driver.Backend, error) {
 	switch err := b.enter(cmd); {
 	case cmd.Context().Err() != nil: // at a question, or before
@@ -172,6 +174,10 @@ func (b *backendFlags) open(ctx context.Context, cmd *cobra.Command) (driver.Bac
 		return nil, usage(cmd, err)
 	}
 	name, err := b.choose(os.Getenv)
+	if both := new(bothError); errors.As(err, &both) {
+		name, err = b.find(ctx, cmd, both)
+		b.name = name
+	}
 	if err != nil {
 		return nil, usage(cmd, err)
 	}
@@ -179,7 +185,58 @@ func (b *backendFlags) open(ctx context.Context, cmd *cobra.Command) (driver.Bac
 	if err != nil {
 		return nil, err
 	}
-	var backend driver.Backend
+	return b.connect(ctx, cmd, name, store)
+}
+
+// findsWithin is how long a backend is asked whether it has a channel.
+const findsWithin = 10 * time.Second
+
+// find returns the only backend that has the channel of a command, where the environment names both.
+func (b *backendFlags) find(ctx context.Context, cmd *cobra.Command, both *bothError) (string, error) {
+	args := cmd.Flags().Args()
+	if !strings.Contains(cmd.Use, "CHANNEL") || len(args) == 0 || b.names != "" {
+		return "", both
+	}
+	var have []string
+	for _, name := range []string{onAWS, onKafka} {
+		there, err := b.has(ctx, cmd, name, args[0])
+		if err != nil {
+			return "", fmt.Errorf("%w; %s cannot be asked whether it has %s: %w", both, name, args[0], err)
+		}
+		if there {
+			have = append(have, name)
+		}
+	}
+	switch len(have) {
+	case 0:
+		return "", fmt.Errorf("%w; neither has %s", both, args[0])
+	case 1:
+		if !b.quiet {
+			fmt.Fprintf(cmd.ErrOrStderr(), "on %s, which alone has %s\n", have[0], args[0])
+		}
+		return have[0], nil
+	}
+	return "", fmt.Errorf("%w; both have %s", both, args[0])
+}
+
+// has reports whether a backend has a channel, or the one of dead letters.
+func (b *backendFlags) has(ctx context.Context, cmd *cobra.Command, name, channel string) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, findsWithin)
+	defer cancel()
+	backend, err := b.connect(ctx, cmd, name, nil)
+	if err != nil {
+		return false, err
+	}
+	all, err := ops.List(ctx, backend, &ops.ListOptions{NoDepths: true})
+	channel = strings.TrimSuffix(channel, "@dlq")
+	there := slices.ContainsFunc(all, func(one ops.Listed) bool { return one.Channel.String() == channel })
+	return there, errors.Join(err, backend.Close(ctx))
+}
+
+// connect opens one of the backends.
+func (b *backendFlags) connect(ctx context.Context, cmd *cobra.Command, name string, store driver.Store) (
+	backend driver.Backend, err error,
+) {
 	if name == onKafka {
 		var names map[string]kafka.Resource
 		if names, err = readNames[kafka.Resource](b.names); err != nil {
@@ -357,6 +414,16 @@ func (b *backendFlags) openStore(ctx context.Context, cmd *cobra.Command) (drive
 	return nil, nil
 }
 
+// bothError is the error of an environment that names both backends.
+type bothError struct {
+	variable string // of AWS
+}
+
+func (e *bothError) Error() string {
+	return fmt.Sprintf("KAFKA_BOOTSTRAP_SERVERS and %s are both set: say which with --backend %s or --backend %s, or with %s",
+		e.variable, onKafka, onAWS, backendVariable)
+}
+
 // choose returns the name of the backend.
 func (b *backendFlags) choose(env func(string) string) (string, error) {
 	aws := ""
@@ -375,9 +442,10 @@ func (b *backendFlags) choose(env func(string) string) (string, error) {
 		return name, nil
 	case name != "":
 		return "", fmt.Errorf("%s is %q: use %s or %s", from, name, onAWS, onKafka)
+	case brokers != "" && aws != "" && b.prefers != "":
+		return b.prefers, nil
 	case brokers != "" && aws != "":
-		return "", fmt.Errorf("KAFKA_BOOTSTRAP_SERVERS and %s are both set: say which with --backend %s or --backend %s, "+
-			"or with %s", aws, onKafka, onAWS, backendVariable)
+		return "", &bothError{aws}
 	case brokers != "":
 		return onKafka, nil
 	case aws != "":

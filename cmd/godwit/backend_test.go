@@ -12,6 +12,7 @@ import (
 	"github.com/godwitmq/godwit"
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/kafka"
+	"github.com/godwitmq/godwit/snssqs"
 )
 
 // With the names of the programs, the command finds channels whose topics and groups have other names.
@@ -114,5 +115,60 @@ func TestNobodyAnswers(t *testing.T) {
 	status := run(ctx, []string{"ls"}, &out, &errOut)
 	if status != exitFailed || !strings.Contains(errOut.String(), "KAFKA_BOOTSTRAP_SERVERS, which is 127.0.0.1:1") {
 		t.Errorf("status %d: %s", status, &errOut)
+	}
+}
+
+// With both backends in the environment, a command works on the one that alone has its channel.
+func TestOnlyOneBackendHasTheChannel(t *testing.T) {
+	onBrokers(t)
+	brokers := os.Getenv("KAFKA_BOOTSTRAP_SERVERS")
+	onKafkaToo, err := kafka.Open(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	onServer(t)
+	t.Setenv("KAFKA_BOOTSTRAP_SERVERS", brokers)
+	onAWSToo, err := snssqs.Open(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shop := driver.Channel{Queue: "shop"}
+	for backend, channels := range map[driver.Provisioner][]driver.Channel{
+		onKafkaToo: {shop, {Queue: "orders"}},
+		onAWSToo:   {shop, {Queue: "bills"}, {Exchange: "news"}, {Exchange: "news", Queue: "mails"}},
+	} {
+		for _, ch := range channels {
+			if err := backend.Ensure(t.Context(), driver.ChannelSpec{Channel: ch}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := backend.(driver.Backend).Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		args   string
+		status int
+		says   string
+	}{
+		{"send orders hello", exitDone, "on kafka, which alone has orders"},
+		{"peek orders", exitDone, "on kafka, which alone has orders"},
+		{"peek orders@dlq", exitNothing, "on kafka, which alone has orders@dlq"},
+		{"purge bills", exitDone, "on aws, which alone has bills"},
+		{"send news.* hello", exitDone, "on aws, which alone has news.*"},
+		{"peek news.mails", exitNothing, "on aws, which alone has news.mails"},
+		{"peek shop", exitUsage, "both have shop"},
+		{"send order hello", exitUsage, "neither has order"},
+		{"ls", exitUsage, "--backend kafka"},
+	} {
+		_, errOut, status := call(t, strings.Fields(c.args)...)
+		if status != c.status || !strings.Contains(errOut, c.says) {
+			t.Errorf("%s: status %d, want %d: %s", c.args, status, c.status, errOut)
+		}
+	}
+	t.Setenv("KAFKA_BOOTSTRAP_SERVERS", "nothing:port")
+	if _, errOut, status := call(t, "peek", "orders"); status != exitUsage ||
+		!strings.Contains(errOut, "kafka cannot be asked whether it has orders") {
+		t.Errorf("with a wrong address: status %d: %s", status, errOut)
 	}
 }

@@ -14,18 +14,14 @@ import (
 	"github.com/godwitmq/godwit/cmd/godwit/internal/manual"
 	"github.com/godwitmq/godwit/cmd/godwit/internal/screen"
 	"github.com/godwitmq/godwit/driver"
-	"github.com/godwitmq/godwit/kafka"
 	"github.com/godwitmq/godwit/ops"
-	"github.com/godwitmq/godwit/s3store"
 )
 
 // orphansOptions are the flags of `godwit orphans`.
 type orphansOptions struct {
-	store     s3store.Options
-	namespace string
-	names     string // a file with kafka.Options.Names
-	output    screen.Output
-	orphans   ops.OrphansOptions
+	backend backendFlags
+	output  screen.Output
+	orphans ops.OrphansOptions
 }
 
 func newOrphans() *cobra.Command {
@@ -42,9 +38,6 @@ func newOrphans() *cobra.Command {
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			err := o.output.Check()
-			if err == nil && o.store.Bucket == "" {
-				err = errors.New("--bucket is missing: name the one of the producers' s3store.Options")
-			}
 			if err == nil && o.orphans.OlderThan < ops.LeastOrphanAge {
 				err = fmt.Errorf("--older-than is %v: a body younger than %v may be that of a message which is being sent",
 					o.orphans.OlderThan, ops.LeastOrphanAge)
@@ -52,22 +45,12 @@ func newOrphans() *cobra.Command {
 			if err != nil {
 				return usage(cmd, err)
 			}
-			names, err := readNames[kafka.Resource](o.names)
-			if err != nil {
-				return usage(cmd, err)
-			}
-			store, err := s3store.Open(cmd.Context(), &o.store)
-			if err != nil {
-				return opened(cmd, err)
-			}
-			b, err := kafka.Open(cmd.Context(), &kafka.Options{
-				Namespace: o.namespace, Names: names, Store: store, Logger: new(backendFlags).warnings(cmd),
+			return o.backend.use(cmd, func(ctx context.Context, b driver.Backend) error {
+				if o.backend.store.Bucket == "" {
+					return usage(cmd, errors.New("--bucket is missing: name the one of the producers' s3store.Options"))
+				}
+				return o.run(ctx, b, cmd.OutOrStdout(), cmd.ErrOrStderr())
 			})
-			if err != nil {
-				return opened(cmd, err)
-			}
-			err = o.run(cmd.Context(), b, cmd.OutOrStdout(), cmd.ErrOrStderr())
-			return errors.Join(err, b.Close(context.WithoutCancel(cmd.Context())))
 		},
 	}
 	o.output.Add(cmd)
@@ -75,12 +58,9 @@ func newOrphans() *cobra.Command {
 		f.DurationVar(&o.orphans.OlderThan, "older-than", ops.LeastOrphanAge,
 			"leave out younger objects: a `duration` of a day or more")
 	})
-	manual.Where(cmd, func(f *pflag.FlagSet) {
-		f.StringVar(&o.store.Bucket, "bucket", "", "the `bucket` of the producers' store")
-		f.StringVar(&o.store.Prefix, "prefix", "", "the `prefix` of the producers' store")
-		f.StringVar(&o.namespace, "namespace", "", "the `namespace` of the channels")
-	})
-	addNames(cmd, &o.names)
+	o.backend.prefers = onKafka // the variables of AWS are those of the bucket
+	o.backend.add(cmd)
+	o.backend.addStore(cmd)
 	return cmd
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -102,4 +103,13 @@ func TestOrphans(t *testing.T) {
 		!strings.Contains(errOut.String(), "NoSuchBucket") {
 		t.Errorf("status %d: %s", status, &errOut)
 	}
+	said(t, exitUsage, []string{"--bucket is missing"}, "orphans")
+	file := filepath.Join(t.TempDir(), "godwit.yaml")
+	text := "contexts:\n  here: {backend: kafka, brokers: [" + os.Getenv("KAFKA_BOOTSTRAP_SERVERS") +
+		"], namespace: prod, payloads: {bucket: payloads, prefix: big/}}\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("GODWIT_CONFIG", file)
+	said(t, exitDone, []string{"[]\n", "0 objects"}, "orphans", "--context", "here", "-o", "json")
 }
