@@ -171,11 +171,13 @@ func largeByGodwit(t *testing.T, c *cloud, _ *s3.Client, n int, send, handle fun
 	}
 	conf := c.config.Copy()
 	conf.HTTPClient = nil
-	b, err := snssqs.Open(ctx, &snssqs.Options{AWS: &conf, Store: store, CancelPolls: true})
+	b, err := snssqs.Open(ctx, &snssqs.Options{AWS: &conf, Store: store})
 	if err != nil {
 		t.Fatal(err)
 	}
-	consumer, err := godwit.NewConsumer(ctx, b, "large", nil)
+	consumer, err := godwit.NewConsumer(ctx, b, "large", &godwit.ConsumerOptions{
+		WaitTime: time.Second, // so long a stop may take
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -222,10 +222,10 @@ func TestForeignMessages(t *testing.T) {
 	}
 }
 
-// die lets a consumer reject n messages.
+// die lets a consumer reject n messages. Without a wait, no poll is open at the stop, which would be waited for.
 func die(t *testing.T, b godwit.Backend, channel string, n int) {
 	t.Helper()
-	c, err := godwit.NewConsumer(t.Context(), b, channel, nil)
+	c, err := godwit.NewConsumer(t.Context(), b, channel, &godwit.ConsumerOptions{WaitTime: -1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -253,7 +253,7 @@ func TestRequeueReachesOneConsumer(t *testing.T) {
 		return
 	}
 	server := onServer(t)
-	b, err := snssqs.Open(t.Context(), &snssqs.Options{CancelPolls: true})
+	b, err := snssqs.Open(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -220,7 +220,7 @@ func newMigration(t *testing.T, queue string) *migration {
 	if err := os.WriteFile(m.names, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if m.backend, err = snssqs.Open(t.Context(), &snssqs.Options{Names: names, CancelPolls: true}); err != nil {
+	if m.backend, err = snssqs.Open(t.Context(), &snssqs.Options{Names: names}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = m.backend.Close(context.Background()) })
@@ -247,7 +247,7 @@ func (m *migration) consume(t *testing.T, h godwit.Handler, until func(godwit.Li
 	t.Helper()
 	c, err := godwit.NewConsumer(t.Context(), m.backend, "orders", &godwit.ConsumerOptions{
 		// A handler waits for the stop, which has half of this time for settlements: a second was too short on a busy
-		// machine. Without a wait, no poll is open at the stop whose messages a canceled connection would hide.
+		// machine. Without a wait, no poll is open at the stop, which would be waited for.
 		Ordered: strings.HasSuffix(m.queue, ".fifo"), ShutdownTimeout: 6 * time.Second, WaitTime: -1,
 	})
 	if err != nil {
@@ -309,7 +309,7 @@ func TestMigratingATopic(t *testing.T) {
 	f := newForeign(t, server)
 	f.make("Legacy_Mail", map[string]string{})
 	topic := f.subscribe("Legacy_News", "Legacy_Mail")
-	b, err := snssqs.Open(t.Context(), &snssqs.Options{CancelPolls: true, Names: map[string]snssqs.Resource{
+	b, err := snssqs.Open(t.Context(), &snssqs.Options{Names: map[string]snssqs.Resource{
 		"news.*": {Topic: "Legacy_News"}, "news.mail": {Queue: "Legacy_Mail"},
 	}})
 	if err != nil {
@@ -320,7 +320,9 @@ func TestMigratingATopic(t *testing.T) {
 	f.publish(topic, foreignMessage{Body: "for mail", Attributes: mail})
 	fax := map[string]foreignAttribute{"kind": {"String", "fax"}}
 	f.publish(topic, foreignMessage{Body: "for others", Attributes: fax})
-	c, err := godwit.NewConsumer(t.Context(), b, "news.mail", &godwit.ConsumerOptions{NoDeadLetters: true})
+	c, err := godwit.NewConsumer(t.Context(), b, "news.mail", &godwit.ConsumerOptions{
+		NoDeadLetters: true, WaitTime: -1, // as in consume
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,7 +36,7 @@ type letters struct {
 func newLetters(t *testing.T, ch driver.Channel, n int) *letters {
 	t.Helper()
 	l := &letters{T: t, server: onServer(t), ch: ch, body: map[string]string{}}
-	b, err := snssqs.Open(t.Context(), &snssqs.Options{CancelPolls: true})
+	b, err := snssqs.Open(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
