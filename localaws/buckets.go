@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/godwitmq/godwit/localaws/s3"
 	"github.com/godwitmq/godwit/localaws/s3/bucket"
 	"github.com/godwitmq/godwit/localaws/wire"
 )
@@ -58,7 +59,8 @@ func listBuckets(s *Server, p page, r *http.Request) (map[string]any, error) {
 func viewBucket(b *bucket.Bucket) bucketView {
 	set := b.Settings()
 	v := bucketView{
-		Name: b.Name(), ARN: b.ARN(), Account: b.Account(), Region: b.Region(), Created: b.Created(),
+		Name: b.Name(), ARN: s3.ARN(b.Region(), b.Name()), Account: b.Account(), Region: b.Region(),
+		Created:   b.Created(),
 		Tags:      tagView(set.Tags),
 		Lifecycle: len(set.Lifecycle),
 	}

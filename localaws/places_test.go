@@ -113,7 +113,16 @@ func (c *caller) topic(name string) *string {
 }
 
 func (c *caller) arn(service, name string) string {
-	return "arn:aws:" + service + ":" + c.region + ":" + c.account + ":" + name
+	return "arn:" + c.partition() + ":" + service + ":" + c.region + ":" + c.account + ":" + name
+}
+
+func (c *caller) partition() string {
+	for begin, partition := range map[string]string{"cn-": "aws-cn", "us-gov-": "aws-us-gov"} {
+		if strings.HasPrefix(c.region, begin) {
+			return partition
+		}
+	}
+	return "aws"
 }
 
 func (c *caller) send(url *string, body string) error {
@@ -545,6 +554,80 @@ func TestEventsOfBucketsInRegions(t *testing.T) {
 	got := strings.Join(other.bodies(url), "\n")
 	if !strings.Contains(got, `"awsRegion":"eu-west-1"`) || !strings.Contains(got, `"principalId":"111111111111"`) {
 		t.Errorf("the queue of the other account has %s", got)
+	}
+}
+
+// In China and GovCloud, all ARNs have the partition of their region, and policies that compare them are met.
+func TestPartitions(t *testing.T) {
+	for _, region := range []string{"cn-north-1", "us-gov-west-1"} {
+		server := newPlacesServer(t, localaws.Options{})
+		c, other := callFrom(t, server, ours, region), callFrom(t, server, theirs, region)
+		root := "arn:" + c.partition() + ":iam::"
+		who := *ok(c.sts.GetCallerIdentity(c.ctx, &sts.GetCallerIdentityInput{}))(t).Arn
+		if who != root+ours+":user/localaws" {
+			t.Errorf("%s: the caller is %s", region, who)
+		}
+
+		url, topic := c.queue("q", nil), c.topic("t")
+		c.policy(url, fromTopic(*topic))
+		ok(c.subscribe(topic, c.arn("sqs", "q")))(t)
+		ok(c.sqs.AddPermission(c.ctx, &sqs.AddPermissionInput{
+			QueueUrl: url, Label: aws.String("send"), AWSAccountIds: []string{theirs}, Actions: []string{"SendMessage"},
+		}))(t)
+		ok(c.sns.AddPermission(c.ctx, &sns.AddPermissionInput{
+			TopicArn: topic, Label: aws.String("send"), AWSAccountId: []string{theirs}, ActionName: []string{"Publish"},
+		}))(t)
+		attributes := ok(c.sqs.GetQueueAttributes(c.ctx, &sqs.GetQueueAttributesInput{
+			QueueUrl: url, AttributeNames: []sqstypes.QueueAttributeName{"All"},
+		}))(t).Attributes
+		if *topic != c.arn("sns", "t") || attributes["QueueArn"] != c.arn("sqs", "q") ||
+			!strings.Contains(attributes["Policy"], root+theirs+":root") {
+			t.Errorf("%s: topic %s, queue %v", region, *topic, attributes)
+		}
+		for _, by := range []*caller{c, other} {
+			if err := errors.Join(by.publish(topic, "published"), by.send(url, "sent")); err != nil {
+				t.Errorf("%s: the account %s: %v", region, by.account, err)
+			}
+		}
+
+		bucket := "uploads-" + region
+		bucketARN := "arn:" + c.partition() + ":s3:::" + bucket
+		created := ok(c.s3.CreateBucket(c.ctx, &s3.CreateBucketInput{
+			Bucket: &bucket, CreateBucketConfiguration: &s3types.CreateBucketConfiguration{
+				LocationConstraint: s3types.BucketLocationConstraint(region),
+			},
+		}))(t)
+		if aws.ToString(created.BucketArn) != bucketARN {
+			t.Errorf("%s: the bucket is %s", region, aws.ToString(created.BucketArn))
+		}
+		c.policy(url, `{"Effect":"Allow","Principal":{"Service":"s3.amazonaws.com"},"Action":"sqs:SendMessage",`+
+			`"Resource":"*","Condition":{"ArnEquals":{"aws:SourceArn":"`+bucketARN+`"}}}`)
+		ok(c.s3.PutBucketNotificationConfiguration(c.ctx, &s3.PutBucketNotificationConfigurationInput{
+			Bucket: &bucket, NotificationConfiguration: &s3types.NotificationConfiguration{
+				QueueConfigurations: []s3types.QueueConfiguration{{
+					QueueArn: aws.String(c.arn("sqs", "q")), Events: []s3types.Event{"s3:ObjectCreated:*"},
+				}},
+			},
+		}))(t)
+		ok(c.s3.PutObject(c.ctx, &s3.PutObjectInput{Bucket: &bucket, Key: aws.String("k")}))(t)
+		got := append(c.bodies(url), c.bodies(url)...)
+		if len(got) < 5 || !strings.Contains(strings.Join(got, ""), `"arn":"`+bucketARN+`"`) {
+			t.Errorf("%s: the queue has %q", region, got)
+		}
+
+		ok(c.cloudwatch.PutMetricAlarm(c.ctx, &cloudwatch.PutMetricAlarmInput{
+			AlarmName: aws.String("backlog"), Namespace: aws.String("AWS/SQS"), Period: aws.Int32(60),
+			MetricName: aws.String("NumberOfMessagesSent"), Statistic: cwtypes.StatisticSum,
+			EvaluationPeriods: aws.Int32(1), Threshold: aws.Float64(0), AlarmActions: []string{*topic},
+			ComparisonOperator: cwtypes.ComparisonOperatorGreaterThanThreshold,
+		}))(t)
+		c.policy(url, fromTopic(*topic))
+		ok(c.cloudwatch.SetAlarmState(c.ctx, &cloudwatch.SetAlarmStateInput{
+			AlarmName: aws.String("backlog"), StateValue: cwtypes.StateValueAlarm, StateReason: aws.String("a test"),
+		}))(t)
+		if said := c.bodies(url); len(said) != 1 || !strings.Contains(said[0], c.arn("cloudwatch", "alarm:backlog")) {
+			t.Errorf("%s: the alarm has said %q", region, said)
+		}
 	}
 }
 

@@ -191,7 +191,7 @@ func (p *planter) plantBucket(b seedBucket) error {
 		return err
 	}
 	for i, n := range b.Notifications {
-		destination, err := p.destination(n, in, "arn:aws:s3:::"+b.Name)
+		destination, err := p.destination(n, in, s3.ARN(in.at.Region, b.Name))
 		if err != nil {
 			return fmt.Errorf("notifications[%d]: %w", i, err)
 		}

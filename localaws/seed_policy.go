@@ -6,7 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/godwitmq/godwit/localaws/s3"
 	"github.com/godwitmq/godwit/localaws/sqs"
+	"github.com/godwitmq/godwit/localaws/wire"
 )
 
 // snsPrincipal is SNS in policies.
@@ -52,7 +54,7 @@ func (c *seedContent) guests(p *places) (all []guest) {
 		}
 		for _, sub := range t.value.Subscriptions {
 			name := cmp.Or(sub.Queue, sub.Endpoint)
-			if sub.Queue != "" || strings.HasPrefix(name, "arn:aws:sqs:") {
+			if sub.Queue != "" || wire.IsOf("sqs", name) {
 				all = append(all, guest{name, in, snsPrincipal, in.at.ARN("sns", t.value.Name)})
 			}
 		}
@@ -64,7 +66,7 @@ func (c *seedContent) guests(p *places) (all []guest) {
 		}
 		for _, n := range b.value.Notifications {
 			if n.Queue != "" {
-				all = append(all, guest{n.Queue, in, s3Principal, "arn:aws:s3:::" + b.value.Name})
+				all = append(all, guest{n.Queue, in, s3Principal, s3.ARN(in.at.Region, b.value.Name)})
 			}
 		}
 	}

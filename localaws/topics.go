@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/godwitmq/godwit/localaws/s3"
@@ -47,7 +46,7 @@ var errFIFODestination = errors.New("a FIFO queue or topic cannot have notificat
 
 func (d destinationsOfBuckets) Check(destinationARN string, from s3.Origin) error {
 	to := d.server.places.named(destinationARN)
-	if strings.HasPrefix(destinationARN, "arn:aws:sns:") {
+	if wire.IsOf("sns", destinationARN) {
 		if fifo, _ := to.sns.FIFO(destinationARN); fifo {
 			return errFIFODestination
 		}
@@ -62,7 +61,7 @@ func (d destinationsOfBuckets) Check(destinationARN string, from s3.Origin) erro
 
 func (d destinationsOfBuckets) Deliver(destinationARN string, from s3.Origin, body, trace string) error {
 	to := d.server.places.named(destinationARN)
-	if strings.HasPrefix(destinationARN, "arn:aws:sns:") {
+	if wire.IsOf("sns", destinationARN) {
 		return to.sns.Deliver(destinationARN, sns.Incoming{
 			Service: s3Principal, Source: from.BucketARN, Account: from.Account, Subject: "Amazon S3 Notification",
 			Message: body, Trace: trace, BaseURL: d.server.baseURL(),

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -104,16 +105,27 @@ func (s *Store) protect(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("block public access: %w", permission(classify(err), "s3:PutBucketPublicAccessBlock"))
 	}
-	policy := tlsOnly(s.o.Bucket)
+	policy := tlsOnly(s.region, s.o.Bucket)
 	if _, err := s.s3.PutBucketPolicy(ctx, &s3.PutBucketPolicyInput{Bucket: &s.o.Bucket, Policy: &policy}); err != nil {
 		return fmt.Errorf("set its policy: %w", permission(classify(err), "s3:PutBucketPolicy"))
 	}
 	return nil
 }
 
+// partition is the partition of AWS that a region is in. S3 refuses a policy with the ARNs of another one.
+func partition(region string) string {
+	switch {
+	case strings.HasPrefix(region, "cn-"):
+		return "aws-cn"
+	case strings.HasPrefix(region, "us-gov-"):
+		return "aws-us-gov"
+	}
+	return "aws"
+}
+
 // tlsOnly is a policy that denies requests without TLS.
-func tlsOnly(bucket string) string {
-	arn := "arn:aws:s3:::" + bucket
+func tlsOnly(region, bucket string) string {
+	arn := "arn:" + partition(region) + ":s3:::" + bucket
 	text, err := json.Marshal(map[string]any{
 		"Version": "2012-10-17",
 		"Statement": []any{map[string]any{

@@ -53,6 +53,23 @@ func TestEnsureCreates(t *testing.T) {
 	})
 }
 
+// The policy of a bucket in China or GovCloud has ARNs of that partition, without which S3 refuses it.
+func TestEnsureInOtherPartitions(t *testing.T) {
+	for region, partition := range map[string]string{
+		"eu-west-1": "aws", "cn-north-1": "aws-cn", "us-gov-west-1": "aws-us-gov",
+	} {
+		inWorld(t, func(w *world) {
+			w.conf.Region = region
+			w.ensure(w.open(s3store.Options{}), driver.Auto)
+			there := s3.NewFromConfig(w.conf, func(o *s3.Options) { o.UsePathStyle = true })
+			policy, err := there.GetBucketPolicy(w.Context(), &s3.GetBucketPolicyInput{Bucket: aws.String(bucket)})
+			if err != nil || !strings.Contains(*policy.Policy, `"arn:`+partition+`:s3:::`+bucket+`/*"`) {
+				t.Errorf("%s: %v: %+v", region, err, policy)
+			}
+		})
+	}
+}
+
 // rules describes the lifecycle of the bucket: id, days, and days of uploads.
 func (w *world) rules() (all []string) {
 	w.Helper()

@@ -147,8 +147,12 @@ func names(element json.RawMessage, r Request) bool {
 
 // isUser reports whether a principal is the user of the request, or its account.
 func (r Request) isUser(principal string) bool {
-	return r.Caller != "" &&
-		(principal == r.Caller || principal == r.Account || principal == "arn:aws:iam::"+r.Account+":root")
+	if r.Caller == "" {
+		return false
+	}
+	account, isRoot := strings.CutSuffix(principal, "root")
+	return principal == r.Caller || principal == r.Account ||
+		isRoot && account == r.Caller[:strings.LastIndexByte(r.Caller, ':')+1]
 }
 
 // matchesWords matches a value with wildcards. If a statement has neither element, any value matches, as for the

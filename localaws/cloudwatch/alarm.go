@@ -160,7 +160,7 @@ func (s *Service) sortedAlarms() []*metricAlarm {
 }
 
 func (s *Service) alarmARN(name string) string {
-	return "arn:aws:cloudwatch:" + s.opts.Region + ":" + s.opts.Account + ":alarm:" + name
+	return wire.Place{Account: s.opts.Account, Region: s.opts.Region}.ARN("cloudwatch", "alarm:"+name)
 }
 
 // alarmByARN returns an alarm, or nil; the caller holds the lock.

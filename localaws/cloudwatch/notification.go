@@ -8,6 +8,7 @@ import (
 
 	"github.com/godwitmq/godwit/localaws/cloudwatch/alarm"
 	"github.com/godwitmq/godwit/localaws/cloudwatch/metric"
+	"github.com/godwitmq/godwit/localaws/wire"
 )
 
 // notice is what an alarm tells its actions.
@@ -44,16 +45,13 @@ func change(s *Service, a *metricAlarm, to alarm.State, reason, data string) *no
 	}
 }
 
-// topicARN begins the ARN of a topic.
-const topicARN = "arn:aws:sns:"
-
 // carryOut publishes to the alarm's topics. The caller holds no lock.
 func carryOut(s *Service, n *notice) {
 	if n == nil {
 		return
 	}
 	for _, arn := range n.actions {
-		if !strings.HasPrefix(arn, topicARN) || s.opts.Topics == nil {
+		if !wire.IsOf("sns", arn) || s.opts.Topics == nil {
 			s.log.Warn("cloudwatch: an alarm's action is not carried out: this server has only topics",
 				slog.String("alarm", n.name), slog.String("action", arn))
 			continue

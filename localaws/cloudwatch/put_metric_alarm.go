@@ -152,7 +152,7 @@ func (in *PutMetricAlarmInput) checkActions() *wire.Error {
 func (in *PutMetricAlarmInput) checkTopics(region string) *wire.Error {
 	for _, arn := range slices.Concat(in.OKActions, in.AlarmActions, in.InsufficientDataActions) {
 		at, ok := wire.PlaceOf(arn)
-		if ok && at.Region != region && strings.HasPrefix(arn, topicARN) {
+		if ok && at.Region != region && wire.IsOf("sns", arn) {
 			return wire.Validation("Invalid region %s specified. Only %s is supported.", at.Region, region)
 		}
 	}

@@ -67,7 +67,7 @@ func createBucket(c call, in *CreateBucketInput) (*CreateBucketOutput, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &CreateBucketOutput{Location: "/" + in.Bucket, BucketARN: b.ARN()}
+	out := &CreateBucketOutput{Location: "/" + in.Bucket, BucketARN: arnOf(b)}
 	if region != firstRegion {
 		out.Location = "http://" + in.Bucket + ".s3.amazonaws.com/"
 	}
@@ -172,7 +172,7 @@ type HeadBucketOutput struct {
 // in headers (recorded on AWS, 2026-02).
 func headBucket(_ call, b *bucket.Bucket, _ *BucketInput) (*HeadBucketOutput, error) {
 	return &HeadBucketOutput{
-		BucketARN: b.ARN(), BucketRegion: b.Region(), AccessPointAlias: "false", ContentType: "application/xml",
+		BucketARN: arnOf(b), BucketRegion: b.Region(), AccessPointAlias: "false", ContentType: "application/xml",
 	}, nil
 }
 
@@ -237,7 +237,7 @@ func listBuckets(c call, in *ListBucketsInput) (*ListBucketsOutput, error) {
 			out.ContinuationToken = &token
 			break
 		}
-		out.Buckets = append(out.Buckets, ListedBucket{b.Name(), b.Created(), b.Region(), b.ARN()})
+		out.Buckets = append(out.Buckets, ListedBucket{b.Name(), b.Created(), b.Region(), arnOf(b)})
 	}
 	return out, nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/godwitmq/godwit/localaws/rest"
 	"github.com/godwitmq/godwit/localaws/s3/bucket"
+	"github.com/godwitmq/godwit/localaws/wire"
 )
 
 const beyondTags = "S3 Control, apart from the tags of buckets,"
@@ -47,12 +48,12 @@ func (c call) tagged(in *ResourceInput) (*bucket.Bucket, error) {
 	if !ok {
 		return nil, notImplemented(beyondTags)
 	}
-	name, ok := strings.CutPrefix(arn, "arn:aws:s3:::")
-	if !ok || strings.Contains(name, "/") {
+	_, name, ok := strings.Cut(arn, ":::")
+	if !ok || !wire.IsOf("s3", arn) || strings.Contains(name, "/") {
 		return nil, notImplemented("The tagging of " + arn)
 	}
 	b := c.at.store.Bucket(name)
-	if b == nil {
+	if b == nil || arnOf(b) != arn {
 		return nil, rest.Refuse(404, "NoSuchResource", "The specified resource doesn't exist.")
 	}
 	if in.AccountID != "" && in.AccountID != b.Account() || !c.mayUse(b) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/godwitmq/godwit/localaws/rest"
 	"github.com/godwitmq/godwit/localaws/s3/bucket"
+	"github.com/godwitmq/godwit/localaws/wire"
 )
 
 func itoa(n int) string { return strconv.Itoa(n) }
@@ -146,7 +147,7 @@ func (g *Given) encryption(b *bucket.Bucket) (bucket.Encryption, error) {
 
 // kmsKey returns the ARN of a key; "": the key that AWS keeps for S3.
 func kmsKey(key string, b *bucket.Bucket) string {
-	prefix := "arn:aws:kms:" + b.Region() + ":" + b.Account() + ":"
+	prefix := wire.Place{Account: b.Account(), Region: b.Region()}.ARN("kms", "")
 	switch {
 	case strings.HasPrefix(key, "arn:"):
 		return key

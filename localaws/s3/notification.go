@@ -115,7 +115,7 @@ func newEvent(c *rest.Call, now time.Time, b *bucket.Bucket, id, name string, ab
 		ResponseElements:  map[string]string{},
 		S3: eventSubject{
 			SchemaVersion: "1.0", ConfigurationID: id, Object: about,
-			Bucket: eventBucket{Name: b.Name(), OwnerIdentity: identity{b.Account()}, ARN: b.ARN()},
+			Bucket: eventBucket{Name: b.Name(), OwnerIdentity: identity{b.Account()}, ARN: arnOf(b)},
 		},
 	}
 	if c != nil {
@@ -132,7 +132,7 @@ func newEvent(c *rest.Call, now time.Time, b *bucket.Bucket, id, name string, ab
 	return e
 }
 
-func origin(b *bucket.Bucket) Origin { return Origin{b.ARN(), b.Account()} }
+func origin(b *bucket.Bucket) Origin { return Origin{arnOf(b), b.Account()} }
 
 // wants reports whether a notification selects an event.
 func wants(n bucket.Notification, name, key string) bool {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/godwitmq/godwit/localaws/rest"
 	"github.com/godwitmq/godwit/localaws/s3/bucket"
+	"github.com/godwitmq/godwit/localaws/wire"
 )
 
 // PutBucketNotificationConfigurationInput is the input of PutBucketNotificationConfiguration.
@@ -112,7 +113,7 @@ func notifications(s *Service, in *Notified) ([]bucket.Notification, error) {
 		if id != nil && *id != "" {
 			n.ID = *id
 		}
-		if !strings.HasPrefix(arn, "arn:aws:"+kind+":") {
+		if !wire.IsOf(kind, arn) {
 			return rest.InvalidArgument("The ARN could not be parsed", "ARN", arn)
 		}
 		if err := checkEvents(events); err != nil {
@@ -232,7 +233,7 @@ func getBucketNotificationConfiguration(_ call, b *bucket.Bucket, _ *BucketInput
 	out := &GetBucketNotificationConfigurationOutput{}
 	for _, n := range b.Settings().Notifications {
 		filter := shownFilter(&n)
-		if strings.HasPrefix(n.Destination, "arn:aws:sns:") {
+		if wire.IsOf("sns", n.Destination) {
 			out.TopicConfiguration = append(out.TopicConfiguration,
 				NotifiedTopic{&n.ID, n.Destination, n.Events, filter})
 		} else {

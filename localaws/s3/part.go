@@ -232,7 +232,7 @@ func listParts(_ call, b *bucket.Bucket, in *ListPartsInput) (*ListPartsOutput, 
 		return nil, err
 	}
 	out := &ListPartsOutput{
-		Bucket: in.Bucket, Key: in.Key, UploadID: u.ID, MaxParts: limit, Initiator: initiator(b.Account()),
+		Bucket: in.Bucket, Key: in.Key, UploadID: u.ID, MaxParts: limit, Initiator: initiator(b),
 		Owner:        owner(b.Account()),
 		StorageClass: u.StorageClass,
 	}

@@ -100,6 +100,11 @@ type Initiator struct {
 	DisplayName string
 }
 
-func initiator(account string) *Initiator {
-	return &Initiator{ID: wire.UserARN(account), DisplayName: wire.UserName}
+func initiator(b *bucket.Bucket) *Initiator {
+	return &Initiator{ID: wire.UserARN(wire.Partition(b.Region()), b.Account()), DisplayName: wire.UserName}
 }
+
+// ARN returns the ARN of a bucket in a region.
+func ARN(region, name string) string { return "arn:" + wire.Partition(region) + ":s3:::" + name }
+
+func arnOf(b *bucket.Bucket) string { return ARN(b.Region(), b.Name()) }

@@ -228,7 +228,7 @@ func fillUploads(
 		}
 		listed := ListedUpload{
 			Key: e.text(u.Key), UploadID: u.ID, Initiated: u.Initiated, StorageClass: u.StorageClass,
-			Owner: owner(b.Account()), Initiator: initiator(b.Account()),
+			Owner: owner(b.Account()), Initiator: initiator(b),
 		}
 		if u.Checksum.Algorithm != "" {
 			listed.ChecksumAlgorithm, listed.ChecksumType = &u.Checksum.Algorithm, &u.Checksum.Type

@@ -38,11 +38,8 @@ func unauthorized(account, action, arn string) *wire.Error {
 		Code: "AuthorizationError", Status: http.StatusForbidden,
 		Message: fmt.Sprintf("User: %s is not authorized to perform: SNS:%s on resource: %s because no "+
 			"resource-based policy allows the SNS:%s action",
-			principal(account), action, arn, action),
+			wire.UserARN(wire.PartitionOf(arn), account), action, arn, action),
 	}
 }
-
-// principal is the user that every caller of an account is taken for, because this server has no users.
-func principal(account string) string { return "arn:aws:iam::" + account + ":user/localaws" }
 
 const arnElements = 6

@@ -144,7 +144,7 @@ func addPermission(c call, arn string, in *AddPermissionInput) (*Empty, error) {
 func permission(in *AddPermissionInput, arn string) json.RawMessage {
 	var principals, actions []string
 	for _, account := range in.AWSAccountID {
-		principals = append(principals, "arn:aws:iam::"+account+":root")
+		principals = append(principals, wire.AccountARN(wire.PartitionOf(arn), account))
 	}
 	for _, action := range in.ActionName {
 		actions = append(actions, "SNS:"+action)
@@ -190,8 +190,8 @@ func (t *topic) decides(c call) (allowed, denied bool) {
 		return false, true
 	}
 	r := access.Request{
-		Caller: principal(c.Account), Action: "sns:" + strings.TrimSuffix(c.Action, "Batch"), Resource: t.arn,
-		Account: c.Account,
+		Caller: wire.UserARN(wire.PartitionOf(t.arn), c.Account), Account: c.Account,
+		Action: "sns:" + strings.TrimSuffix(c.Action, "Batch"), Resource: t.arn,
 	}
 	return access.Allows(statements, r), access.Denies(statements, r)
 }

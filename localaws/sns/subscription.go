@@ -79,7 +79,7 @@ func (r *registry) shown(sub *subscription) map[string]string {
 		"Protocol":                     sub.protocol,
 		"Endpoint":                     sub.endpoint,
 		"Owner":                        sub.owner,
-		"SubscriptionPrincipal":        principal(sub.owner),
+		"SubscriptionPrincipal":        wire.UserARN(wire.PartitionOf(sub.arn), sub.owner),
 		"PendingConfirmation":          strconv.FormatBool(!sub.confirmed),
 		"ConfirmationWasAuthenticated": strconv.FormatBool(sub.authenticated),
 		rawMessageDelivery:             strconv.FormatBool(sub.settings.raw),

@@ -101,7 +101,7 @@ func (q *Queue) grant(in *AddPermissionInput) (access.Statement, error) {
 	st := access.Statement{Sid: in.Label, Effect: "Allow", Resource: access.Words{q.arn}}
 	var accounts access.Words
 	for _, a := range in.Accounts {
-		accounts = append(accounts, "arn:aws:iam::"+a+":root")
+		accounts = append(accounts, wire.AccountARN(wire.PartitionOf(q.arn), a))
 	}
 	for _, a := range in.Actions {
 		st.Action = append(st.Action, "SQS:"+a)

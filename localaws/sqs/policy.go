@@ -40,8 +40,8 @@ func forbidden(c call, q *Queue) *wire.Error {
 	}
 	action := strings.TrimSuffix(c.Action, "Batch")
 	r := access.Request{
-		Caller: "arn:aws:iam::" + c.Account + ":user/localaws", Action: "sqs:" + action, Resource: q.arn,
-		Account: c.Account,
+		Caller: wire.UserARN(wire.PartitionOf(q.arn), c.Account), Account: c.Account,
+		Action: "sqs:" + action, Resource: q.arn,
 	}
 	reason := "with an explicit deny in a resource-based policy"
 	denied := p != nil && access.Denies(p.Statements, r)

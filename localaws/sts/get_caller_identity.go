@@ -28,5 +28,5 @@ func callerOf(c *wire.Call) session {
 	if who, ok := sessionOf(c.Token); ok {
 		return who
 	}
-	return session{arn: wire.UserARN(c.Account), id: wire.UserID}
+	return session{arn: wire.UserARN(wire.Partition(c.Region), c.Account), id: wire.UserID}
 }

@@ -15,7 +15,31 @@ func (p Place) String() string { return p.Account + " in " + p.Region }
 
 // ARN returns the ARN of a resource of a service.
 func (p Place) ARN(service, name string) string {
-	return "arn:aws:" + service + ":" + p.Region + ":" + p.Account + ":" + name
+	return "arn:" + Partition(p.Region) + ":" + service + ":" + p.Region + ":" + p.Account + ":" + name
+}
+
+// Partition returns the partition of AWS that a region is in, which is the second part of all its ARNs.
+func Partition(region string) string {
+	switch {
+	case strings.HasPrefix(region, "cn-"):
+		return "aws-cn"
+	case strings.HasPrefix(region, "us-gov-"):
+		return "aws-us-gov"
+	}
+	return "aws"
+}
+
+// PartitionOf returns the partition of an ARN.
+func PartitionOf(arn string) string {
+	_, rest, _ := strings.Cut(arn, ":")
+	partition, _, _ := strings.Cut(rest, ":")
+	return partition
+}
+
+// IsOf reports whether an ARN is one of a service, in whatever partition.
+func IsOf(service, arn string) bool {
+	parts := strings.SplitN(arn, ":", 4)
+	return len(parts) == 4 && parts[0] == "arn" && strings.HasPrefix(parts[1], "aws") && parts[2] == service
 }
 
 // Compare orders places by account, then by region.

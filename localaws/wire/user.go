@@ -7,4 +7,11 @@ const (
 )
 
 // UserARN returns the ARN of the user of an account.
-func UserARN(account string) string { return "arn:aws:iam::" + account + ":user/" + UserName }
+func UserARN(partition, account string) string {
+	return rootOf(partition, account) + "user/" + UserName
+}
+
+// AccountARN returns the ARN of an account.
+func AccountARN(partition, account string) string { return rootOf(partition, account) + "root" }
+
+func rootOf(partition, account string) string { return "arn:" + partition + ":iam::" + account + ":" }

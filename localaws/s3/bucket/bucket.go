@@ -29,9 +29,6 @@ type identity struct {
 // Name returns the bucket's name.
 func (i *identity) Name() string { return i.name }
 
-// ARN returns the bucket's ARN.
-func (i *identity) ARN() string { return "arn:aws:s3:::" + i.name }
-
 // Account returns the account that the bucket belongs to.
 func (i *identity) Account() string { return i.account }
 
