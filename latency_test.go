@@ -66,7 +66,7 @@ func TestWorkersAreBusyAtRealLatency(t *testing.T) {
 func TestAnOrderedBacklogIsShared(t *testing.T) {
 	t.Parallel()
 	inWorld(t, func(w *world) {
-		const workers, keys = 64, 1000
+		workers, keys := fullrun.Pick(32, 64), fullrun.Pick(500, 1000)
 		p := w.producer("orders", &godwit.ProducerOptions{Ordered: true})
 		for key := range keys {
 			w.send(p, many(30, strconv.Itoa(key))...)
@@ -99,7 +99,7 @@ func TestAnOrderedBacklogIsShared(t *testing.T) {
 		before := [2]int64{handled[0].Load(), handled[1].Load()}
 		time.Sleep(10 * time.Second)
 		for i := range handled {
-			if n := handled[i].Load() - before[i]; n < workers*90 {
+			if n := handled[i].Load() - before[i]; n < int64(workers)*90 {
 				t.Errorf("process %d handled %d messages in 10 s, want %d", i+1, n, workers*100)
 			}
 		}

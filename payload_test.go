@@ -8,6 +8,7 @@ import (
 	"io"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -288,7 +289,7 @@ func TestAnOutageOfTheStore(t *testing.T) {
 		for _, way := range []string{"handler", "batch", "deliveries"} {
 			t.Run(fmt.Sprintf("%s ordered %v", way, ordered), func(t *testing.T) {
 				inWorld(t, func(w *world) {
-					outage := fullrun.Pick(15*time.Minute, 6*time.Hour)
+					outage := fullrun.Pick(5*time.Minute, 6*time.Hour)
 					c := w.consumer("orders", &godwit.ConsumerOptions{Ordered: ordered, MaxAttempts: 1})
 					p := w.producer("orders", &godwit.ProducerOptions{Ordered: ordered})
 					const messages = 30
@@ -389,14 +390,20 @@ func TestALongOutageOfTheStore(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for range messages {
-			if _, err := queues.SendMessage(w.Context(), &sqs.SendMessageInput{
-				QueueUrl: url.QueueUrl,
+		var ten []types.SendMessageBatchRequestEntry
+		for i := range 10 {
+			ten = append(ten, types.SendMessageBatchRequestEntry{
+				Id: aws.String(strconv.Itoa(i)),
 				MessageBody: aws.String(`["software.amazon.payloadoffloading.PayloadS3Pointer",` +
 					`{"s3BucketName":"` + local.Bucket + `","s3Key":"topics/news/1"}]`),
 				MessageAttributes: map[string]types.MessageAttributeValue{
 					"ExtendedPayloadSize": {DataType: aws.String("Number"), StringValue: aws.String("1")},
 				},
+			})
+		}
+		for range messages / len(ten) {
+			if _, err := queues.SendMessageBatch(w.Context(), &sqs.SendMessageBatchInput{
+				QueueUrl: url.QueueUrl, Entries: ten,
 			}); err != nil {
 				t.Fatal(err)
 			}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/godwitmq/godwit/console"
 	"github.com/godwitmq/godwit/console/internal/crowd"
+	"github.com/godwitmq/godwit/internal/fullrun"
 )
 
 func newCrowd(t testing.TB) crowd.Crowd {
@@ -46,7 +47,7 @@ func TestCrowd(t *testing.T) {
 		}
 		defer c.Close(context.Background())
 		w := &world{T: t, b: b, c: c, as: &http.Header{}}
-		for range 40 {
+		for range fullrun.Pick(10, 40) {
 			w.get("/")
 			time.Sleep(9 * time.Minute)
 		}
