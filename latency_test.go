@@ -88,7 +88,7 @@ func TestAnOrderedBacklogIsShared(t *testing.T) {
 		for _, m := range w.messages("orders.fifo") {
 			if m.State.String() == "in flight" {
 				inFlight++
-				held[m.Group] = true
+				held[m.Details().Group] = true
 			}
 		}
 		if len(held) < workers || len(held) > 2*workers || inFlight > 10*2*workers {

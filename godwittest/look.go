@@ -110,7 +110,7 @@ func (s *aws) left(channel string) []Left {
 		v := &views[i]
 		body, env := open(v)
 		left[i] = Left{
-			Channel: channel, ID: v.ID, Body: body, OrderKey: v.Group, State: v.State.String(),
+			Channel: channel, ID: v.ID, Body: body, OrderKey: v.Details().Group, State: v.State.String(),
 			Until: v.Until, Received: v.Count,
 		}
 		if env.OrderKey != "" {
@@ -151,7 +151,7 @@ func (v *view) channels() []string {
 // open decodes a message on the server. A message that cannot be decoded keeps its raw bytes.
 func open(v *queue.View) ([]byte, envelope.Envelope) {
 	raw := []byte(v.Body)
-	env, err := envelope.Parse(v.Attributes["godwit"].Text)
+	env, err := envelope.Parse(v.Details().Attributes["godwit"].Text)
 	if err != nil {
 		return raw, envelope.Envelope{}
 	}

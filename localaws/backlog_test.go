@@ -61,7 +61,7 @@ func fillBacklog(t testing.TB, server *localaws.Server, messages int) {
 			body := fmt.Sprintf("%07d", i+j) + strings.Repeat("x", 1017)
 			puts = append(puts, queue.Put{Delay: queue.Default, Message: &queue.Message{
 				ID: hex.EncodeToString(id), Body: body, Sender: "AIDA",
-				BodyMD5: fmt.Sprintf("%x", md5.Sum([]byte(body))),
+				MD5: md5.Sum([]byte(body)),
 			}})
 		}
 		if _, err := model.Put(puts...); err != nil {

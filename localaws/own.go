@@ -258,15 +258,16 @@ func listDuplicates(s *Server, p page, r *http.Request) (map[string]any, error) 
 }
 
 func viewMessage(v queue.View) messageView {
+	d := v.Details()
 	m := messageView{
-		ID: v.ID, State: v.State.String(), Sent: v.Sent.UTC(), Body: v.Body, Group: v.Group, Dedup: v.Dedup,
-		Sequence: v.Sequence, Source: v.Source, Count: v.Count, Receives: v.Receives, Trace: v.Trace,
+		ID: v.ID, State: v.State.String(), Sent: v.Sent.UTC(), Body: v.Body, Group: d.Group, Dedup: d.Dedup,
+		Sequence: v.Sequence, Source: v.Source, Count: v.Count, Receives: v.Receives, Trace: d.Trace,
 	}
 	if !v.Until.IsZero() {
 		until := v.Until.UTC()
 		m.Until = &until
 	}
-	for name, a := range v.Attributes {
+	for name, a := range d.Attributes {
 		if m.Attributes == nil {
 			m.Attributes, m.Typed = map[string]string{}, map[string]typed{}
 		}

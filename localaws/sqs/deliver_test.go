@@ -187,8 +187,8 @@ func TestDeliverKeepsToTheRulesOfAMessage(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := s.Queue("q").Model().Messages()
-	if len(got) != 1 || got[0].Trace != "trace" || len(got[0].Attributes) != 2 ||
-		got[0].Sender != "sns.amazonaws.com" || got[0].AttributesMD5 == "" {
+	if len(got) != 1 || got[0].Details().Trace != "trace" || len(got[0].Details().Attributes) != 2 ||
+		got[0].Sender != "sns.amazonaws.com" || got[0].Details().AttributesMD5 == "" {
 		t.Errorf("delivered %+v", got)
 	}
 }

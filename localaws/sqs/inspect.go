@@ -54,7 +54,7 @@ func listMessages(c call, in *listMessagesInput) (*ReceiveMessageOutput, error) 
 		}
 		for i := range views {
 			v := &views[i]
-			hidden := v.State == queue.InFlight || q.fifo && v.State == queue.Visible && locked[v.Group]
+			hidden := v.State == queue.InFlight || q.fifo && v.State == queue.Visible && locked[v.Details().Group]
 			if hidden && !invisible || v.State == queue.Delayed && !delayed {
 				continue
 			}

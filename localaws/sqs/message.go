@@ -37,29 +37,30 @@ func (o *outgoing) message(q *Queue, from origin) (queue.Put, *wire.Error) {
 	if !validText(o.MessageBody) {
 		return none(badContents())
 	}
-	set, m := q.settings.Load(), &queue.Message{Body: o.MessageBody, Sender: from.sender}
+	set, d := q.settings.Load(), queue.Details{}
 	if len(o.MessageAttributes) > 0 {
-		if err := readAttributes(m, o.MessageAttributes); err != nil {
+		if err := readAttributes(&d, o.MessageAttributes); err != nil {
 			return none(err)
 		}
 	}
-	if messageSize(m) > set.maxSize {
+	if len(o.MessageBody)+d.Size() > set.maxSize {
 		return none(tooLong(set.maxSize, from.batch))
 	}
-	if err := readSystem(m, o.MessageSystemAttributes); err != nil {
+	if err := readSystem(&d, o.MessageSystemAttributes); err != nil {
 		return none(err)
 	}
-	if m.Trace == "" && utf8.ValidString(from.trace) && validText(from.trace) {
-		m.Trace = from.trace
+	if d.Trace == "" && utf8.ValidString(from.trace) && validText(from.trace) {
+		d.Trace = from.trace
 	}
+	m := &queue.Message{Body: o.MessageBody, MD5: md5Of(o.MessageBody), Sender: from.sender}
 	put := queue.Put{Message: m, Delay: queue.Default}
 	if err := readDelay(&put, o.DelaySeconds, q.fifo); err != nil {
 		return none(err)
 	}
-	if err := readGroup(m, o, q.fifo, set.contentDedup); err != nil {
+	if err := readGroup(&d, o, q.fifo, set.contentDedup); err != nil {
 		return none(err)
 	}
-	m.ID, m.BodyMD5 = q.random.UUID(), md5Hex(o.MessageBody)
+	m.ID, m.Given = q.random.UUID(), d.Kept()
 	return put, nil
 }
 
@@ -136,36 +137,36 @@ func readDelay(p *queue.Put, delay *int32, fifo bool) *wire.Error {
 }
 
 // readGroup checks MessageGroupId and MessageDeduplicationId. If one is present, it must not be empty.
-func readGroup(m *queue.Message, o *outgoing, fifo, contentDedup bool) *wire.Error {
+func readGroup(d *queue.Details, o *outgoing, fifo, contentDedup bool) *wire.Error {
 	if o.MessageGroupID != nil {
-		m.Group = *o.MessageGroupID
+		d.Group = *o.MessageGroupID
 	}
 	if o.MessageDeduplicationID != nil {
-		m.Dedup = *o.MessageDeduplicationID
+		d.Dedup = *o.MessageDeduplicationID
 	}
-	if o.MessageGroupID != nil && !validID(m.Group) {
-		return badID(m.Group, "MessageGroupId")
+	if o.MessageGroupID != nil && !validID(d.Group) {
+		return badID(d.Group, "MessageGroupId")
 	}
 	if !fifo {
-		if m.Dedup != "" {
-			return invalidValue(m.Dedup, "MessageDeduplicationId",
+		if d.Dedup != "" {
+			return invalidValue(d.Dedup, "MessageDeduplicationId",
 				"The request include parameter that is not valid for this queue type.")
 		}
 		return nil
 	}
-	if m.Group == "" {
+	if d.Group == "" {
 		return missing("MessageGroupId")
 	}
-	if o.MessageDeduplicationID != nil && !validID(m.Dedup) {
-		return badID(m.Dedup, "MessageDeduplicationId")
+	if o.MessageDeduplicationID != nil && !validID(d.Dedup) {
+		return badID(d.Dedup, "MessageDeduplicationId")
 	}
-	if m.Dedup == "" && !contentDedup {
+	if d.Dedup == "" && !contentDedup {
 		return invalidParameter("The queue should either have ContentBasedDeduplication enabled or " +
 			"MessageDeduplicationId provided explicitly")
 	}
-	if m.Dedup == "" {
-		sum := sha256.Sum256([]byte(m.Body))
-		m.Dedup = hex.EncodeToString(sum[:])
+	if d.Dedup == "" {
+		sum := sha256.Sum256([]byte(o.MessageBody))
+		d.Dedup = hex.EncodeToString(sum[:])
 	}
 	return nil
 }
@@ -187,7 +188,7 @@ func validID(s string) bool {
 }
 
 // readSystem reads the only system attribute that a sender may set.
-func readSystem(m *queue.Message, given map[string]attributeValue) *wire.Error {
+func readSystem(d *queue.Details, given map[string]attributeValue) *wire.Error {
 	if len(given) == 0 {
 		return nil
 	}
@@ -200,17 +201,7 @@ func readSystem(m *queue.Message, given map[string]attributeValue) *wire.Error {
 			return invalidParameter("Message system attribute '%s' must contain a non-empty value of type 'String'.",
 				name)
 		}
-		m.Trace = *v.StringValue
+		d.Trace = *v.StringValue
 	}
 	return nil
-}
-
-// messageSize returns the size that counts towards the limits: the body, and the attributes with their names and types.
-// The trace header does not count.
-func messageSize(m *queue.Message) int {
-	size := len(m.Body)
-	for name, a := range m.Attributes {
-		size += len(name) + len(a.Type) + len(a.Text) + len(a.Binary)
-	}
-	return size
 }

@@ -3,7 +3,6 @@ package sqs
 import (
 	"crypto/md5"
 	"encoding/binary"
-	"encoding/hex"
 	"fmt"
 	"maps"
 	"regexp"
@@ -40,12 +39,12 @@ func shownAttributes(attributes map[string]queue.Attribute) map[string]attribute
 // maxAttributes is the most attributes of a message.
 const maxAttributes = 10
 
-func readAttributes(m *queue.Message, given map[string]attributeValue) *wire.Error {
+func readAttributes(d *queue.Details, given map[string]attributeValue) *wire.Error {
 	if len(given) > maxAttributes {
 		return invalidParameter("Number of message attributes [%d] exceeds the allowed maximum [%d].", len(given),
 			maxAttributes)
 	}
-	m.Attributes = make(map[string]queue.Attribute, len(given))
+	d.Attributes = make(map[string]queue.Attribute, len(given))
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		if err := checkAttributeName(name); err != nil {
 			return err
@@ -54,9 +53,9 @@ func readAttributes(m *queue.Message, given map[string]attributeValue) *wire.Err
 		if err != nil {
 			return err
 		}
-		m.Attributes[name] = a
+		d.Attributes[name] = a
 	}
-	m.AttributesMD5 = attributesMD5(m.Attributes)
+	d.AttributesMD5 = attributesMD5(d.Attributes)
 	return nil
 }
 
@@ -137,8 +136,8 @@ func checkText(name, base string, a queue.Attribute, v attributeValue) *wire.Err
 
 var numberForm = regexp.MustCompile(`^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$`)
 
-// md5Hex hashes the text in pieces, because converting it as a whole would copy every body.
-func md5Hex(s string) string {
+// md5Of hashes the text in pieces, because converting it as a whole would copy every body.
+func md5Of(s string) (sum [md5.Size]byte) {
 	var piece [1024]byte
 	h := md5.New()
 	for len(s) > 0 {
@@ -146,7 +145,8 @@ func md5Hex(s string) string {
 		h.Write(piece[:n])
 		s = s[n:]
 	}
-	return hex.EncodeToString(h.Sum(piece[:0]))
+	h.Sum(sum[:0])
+	return sum
 }
 
 // attributesMD5 returns the digest that clients verify: over name, type and value of each attribute in order of the

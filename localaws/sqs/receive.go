@@ -2,6 +2,7 @@ package sqs
 
 import (
 	"cmp"
+	"encoding/hex"
 	"errors"
 	"slices"
 	"strconv"
@@ -149,10 +150,10 @@ func checkSystemNames(names []string) *wire.Error {
 // render returns a message with exactly the requested attributes.
 func render(r *queue.Received, system, user []string) receivedMessage {
 	m := receivedMessage{
-		MessageID: r.ID, ReceiptHandle: r.Handle, BodyMD5: r.BodyMD5, Body: r.Body,
+		MessageID: r.ID, ReceiptHandle: r.Handle, BodyMD5: hex.EncodeToString(r.MD5[:]), Body: r.Body,
 		Attributes: systemAttributes(r, system),
 	}
-	if len(r.Attributes) > 0 && len(user) > 0 {
+	if len(r.Details().Attributes) > 0 && len(user) > 0 {
 		renderAttributes(&m, r, user)
 	}
 	return m
@@ -168,9 +169,10 @@ func systemAttributes(r *queue.Received, names []string) map[string]string {
 		"ApproximateReceiveCount":          strconv.Itoa(r.Count),
 		"ApproximateFirstReceiveTimestamp": strconv.FormatInt(r.First.UnixMilli(), 10),
 	}
+	d := r.Details()
 	optional := map[string]string{
-		"SequenceNumber": r.Sequence, "MessageDeduplicationId": r.Dedup, "MessageGroupId": r.Group,
-		"AWSTraceHeader": r.Trace, "DeadLetterQueueSourceArn": r.Source,
+		"SequenceNumber": r.Sequence, "MessageDeduplicationId": d.Dedup, "MessageGroupId": d.Group,
+		"AWSTraceHeader": d.Trace, "DeadLetterQueueSourceArn": r.Source,
 	}
 	for name, v := range optional {
 		if v != "" {
@@ -193,8 +195,9 @@ func systemAttributes(r *queue.Received, names []string) map[string]string {
 }
 
 func renderAttributes(m *receivedMessage, r *queue.Received, names []string) {
-	wanted := make(map[string]queue.Attribute, len(r.Attributes))
-	for name, a := range r.Attributes {
+	d := r.Details()
+	wanted := make(map[string]queue.Attribute, len(d.Attributes))
+	for name, a := range d.Attributes {
 		if slices.ContainsFunc(names, func(pattern string) bool { return asks(pattern, name) }) {
 			wanted[name] = a
 		}
@@ -202,8 +205,8 @@ func renderAttributes(m *receivedMessage, r *queue.Received, names []string) {
 	if len(wanted) == 0 {
 		return
 	}
-	m.AttributesMD5 = r.AttributesMD5
-	if len(wanted) < len(r.Attributes) {
+	m.AttributesMD5 = d.AttributesMD5
+	if len(wanted) < len(d.Attributes) {
 		m.AttributesMD5 = attributesMD5(wanted)
 	}
 	m.MessageAttributes = shownAttributes(wanted)

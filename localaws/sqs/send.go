@@ -1,6 +1,7 @@
 package sqs
 
 import (
+	"encoding/hex"
 	"fmt"
 
 	"github.com/godwitmq/godwit/localaws/sqs/queue"
@@ -34,7 +35,7 @@ func sendMessage(c call, q *Queue, in *SendMessageInput) (*SendMessageOutput, er
 		return nil, modelError(err)
 	}
 	return &SendMessageOutput{
-		BodyMD5: put.Message.BodyMD5, AttributesMD5: put.Message.AttributesMD5,
+		BodyMD5: hex.EncodeToString(put.Message.MD5[:]), AttributesMD5: put.Message.Details().AttributesMD5,
 		SystemMD5: systemMD5(in.MessageSystemAttributes),
 		MessageID: accepted[0].ID, SequenceNumber: accepted[0].Sequence,
 	}, nil
@@ -126,8 +127,9 @@ func putBatch(q *Queue, good []*sendEntry, puts []queue.Put, out *SendMessageBat
 	for i, a := range accepted {
 		m := puts[i].Message
 		out.Successful = append(out.Successful, sentEntry{
-			entryID: good[i].entryID, MessageID: a.ID, BodyMD5: m.BodyMD5, AttributesMD5: m.AttributesMD5,
-			SystemMD5: systemMD5(good[i].MessageSystemAttributes), SequenceNumber: a.Sequence,
+			entryID: good[i].entryID, MessageID: a.ID, SequenceNumber: a.Sequence,
+			BodyMD5: hex.EncodeToString(m.MD5[:]), AttributesMD5: m.Details().AttributesMD5,
+			SystemMD5: systemMD5(good[i].MessageSystemAttributes),
 		})
 	}
 	return nil

@@ -60,8 +60,9 @@ func BenchmarkFIFO(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				n++
-				cycle(b, q,
-					&queue.Message{ID: "x", Body: "x", Group: fmt.Sprint(n % shape.groups), Dedup: fmt.Sprint("d", n)})
+				cycle(b, q, &queue.Message{ID: "x", Body: "x", Given: &queue.Details{
+					Group: fmt.Sprint(n % shape.groups), Dedup: fmt.Sprint("d", n),
+				}})
 			}
 			report(b)
 		})

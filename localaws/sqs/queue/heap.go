@@ -4,7 +4,7 @@ package queue
 type heap struct {
 	items []*item
 	less  func(a, b *item) bool
-	at    func(*item) *int // where an item stores its index plus one; 0: not in the heap
+	at    func(*item) *int32 // where an item stores its index plus one; 0: not in the heap
 }
 
 func (h *heap) top() *item {
@@ -21,7 +21,7 @@ func (h *heap) push(it *item) {
 
 // remove removes an item that is in the heap.
 func (h *heap) remove(it *item) {
-	i := *h.at(it) - 1
+	i := int(*h.at(it)) - 1
 	last := len(h.items) - 1
 	moved := h.items[last]
 	h.items[last] = nil
@@ -69,5 +69,5 @@ func (h *heap) down(i int, it *item) {
 
 func (h *heap) put(i int, it *item) {
 	h.items[i] = it
-	*h.at(it) = i + 1
+	*h.at(it) = int32(i) + 1 //nolint:gosec // no heap has 2³¹ items
 }

@@ -118,7 +118,7 @@ func (it *item) view(q *Queue) View {
 	at := q.opts.Clock.At
 	v := View{
 		Message: it.message, State: it.state, Sent: at(it.sent), Count: int(it.count),
-		Sequence: sequenceText(it.sequence), Source: it.seen().source,
+		Sequence: sequenceText(it.sequence()), Source: it.seen().source,
 	}
 	if it.state != Visible {
 		v.Until = at(it.due)

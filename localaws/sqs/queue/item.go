@@ -1,18 +1,51 @@
 package queue
 
-import "time"
+import (
+	"crypto/md5" //nolint:gosec // SQS answers with it
+	"time"
+)
 
 // Message is what was sent. It is never modified.
 type Message struct {
-	ID            string
-	Body          string
-	BodyMD5       string
+	ID     string
+	Body   string
+	MD5    [md5.Size]byte // of the body
+	Sender string         // SenderId
+	Given  *Details       // nil: the sender has given nothing of this
+}
+
+// Details is what only some senders give. It is apart, because a backlog may have millions of messages without it.
+type Details struct {
 	Attributes    map[string]Attribute // nil: none
 	AttributesMD5 string
 	Trace         string // AWSTraceHeader
-	Sender        string // SenderId
 	Group         string // MessageGroupId
 	Dedup         string // MessageDeduplicationId
+}
+
+// Details returns what the sender has given beside the body. It may not be changed.
+func (m *Message) Details() *Details {
+	if m.Given == nil {
+		return &Details{}
+	}
+	return m.Given
+}
+
+// Kept returns a copy for a message; nil: there is nothing to keep.
+func (d *Details) Kept() *Details {
+	if d.Attributes == nil && d.Trace == "" && d.Group == "" && d.Dedup == "" {
+		return nil
+	}
+	kept := *d
+	return &kept
+}
+
+// Size returns how much the attributes count as the size of a message: their names, types and values.
+func (d *Details) Size() (n int) {
+	for name, a := range d.Attributes {
+		n += len(name) + len(a.Type) + len(a.Text) + len(a.Binary)
+	}
+	return n
 }
 
 // Attribute is a message attribute: a type and a text or bytes.
@@ -38,14 +71,13 @@ func (s State) String() string {
 
 // item is a message's state in a queue.
 type item struct {
-	message  *Message
-	key      int64 // identifies it in handles; grows in order of arrival
-	place    int64 // its number among the fresh ready items; 0: not among them
-	sequence int64 // of FIFO queues
-	state    State
-	count    int32  // all receives, also in earlier queues
-	group    *group // of FIFO queues, else nil
-	past     *past  // nil: it was never received, and is no dead letter
+	message *Message
+	key     int64 // identifies it in handles; grows in order of arrival
+	place   int64 // its number among the fresh ready items; 0: not among them
+	state   State
+	count   int32  // all receives, also in earlier queues
+	group   *group // of FIFO queues, else nil
+	past    *past  // nil: it was never received, and is no dead letter
 
 	due     time.Duration // when its delay or visibility timeout ends
 	sent    time.Duration // retention is counted from here
@@ -54,8 +86,16 @@ type item struct {
 	hiding  turn          // of the newest receive that hid it; older handles are superseded
 
 	order   link[item] // in its group
-	timedAt int        // index in the heap of due times or, if it is visible, of returned items
-	agedAt  int        // index in the heap of ages, for messages moved from another queue
+	timedAt int32      // index in the heap of due times or, if it is visible, of returned items
+	agedAt  int32      // index in the heap of ages, for messages moved from another queue
+}
+
+// sequence returns the item's sequence number, which only FIFO queues have; 0: none.
+func (it *item) sequence() int64 {
+	if it.group == nil {
+		return 0
+	}
+	return it.key
 }
 
 // enter gives an item its key, and adds it to the ready or the delayed items.
@@ -65,7 +105,7 @@ func (it *item) enter(q *Queue, delay, now time.Duration) {
 	q.meter.stir(q)
 	q.counts[it.state]++
 	if q.opts.FIFO {
-		it.group = q.groupOf(it.message.Group)
+		it.group = q.groupOf(it.message.Details().Group)
 		it.group.items.pushBack(it)
 	}
 	if delay > 0 {
@@ -176,13 +216,13 @@ func orderOf(it *item) *link[item] { return &it.order }
 func dueHeap() heap {
 	return heap{
 		less: func(a, b *item) bool { return a.due < b.due || a.due == b.due && a.key < b.key },
-		at:   func(it *item) *int { return &it.timedAt },
+		at:   func(it *item) *int32 { return &it.timedAt },
 	}
 }
 
 func ageHeap() heap {
 	return heap{
 		less: func(a, b *item) bool { return a.sent < b.sent },
-		at:   func(it *item) *int { return &it.agedAt },
+		at:   func(it *item) *int32 { return &it.agedAt },
 	}
 }

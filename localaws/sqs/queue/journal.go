@@ -2,6 +2,7 @@ package queue
 
 import (
 	"encoding/binary"
+	"encoding/hex"
 	"time"
 
 	"github.com/godwitmq/godwit/localaws/clock"
@@ -173,7 +174,7 @@ func (j *journal) encodeState(b []byte, it *item) []byte {
 	p := it.seen()
 	b = append(b, byte(it.state))
 	b = appendText(b, p.source)
-	b = binary.AppendVarint(b, it.sequence)
+	b = binary.AppendVarint(b, it.sequence())
 	for _, at := range []time.Duration{it.due, it.sent, it.entered, p.first, p.latest} {
 		b = binary.AppendVarint(b, j.moment(at))
 	}
@@ -183,13 +184,14 @@ func (j *journal) encodeState(b []byte, it *item) []byte {
 }
 
 func encodeMessage(b []byte, m *Message) []byte {
+	d := m.Details()
 	for _, text := range []string{
-		m.ID, m.Body, m.BodyMD5, m.AttributesMD5, m.Trace, m.Sender, m.Group, m.Dedup,
+		m.ID, m.Body, hex.EncodeToString(m.MD5[:]), d.AttributesMD5, d.Trace, m.Sender, d.Group, d.Dedup,
 	} {
 		b = appendText(b, text)
 	}
-	b = binary.AppendUvarint(b, uint64(len(m.Attributes)))
-	for name, a := range m.Attributes {
+	b = binary.AppendUvarint(b, uint64(len(d.Attributes)))
+	for name, a := range d.Attributes {
 		b = appendText(appendText(appendText(b, name), a.Type), a.Text)
 		if a.Binary == nil {
 			b = append(b, 0)

@@ -3,6 +3,7 @@ package queue
 import (
 	"cmp"
 	"encoding/binary"
+	"encoding/hex"
 	"fmt"
 	"maps"
 	"slices"
@@ -55,7 +56,7 @@ func (k *Kept) Add(key string, value []byte, c *clock.Clock) error {
 	case recordMessage:
 		it := r.item()
 		it.key, it.message = int64(rest.uvarint()), r.message()
-		it.group = k.group(it.message.Group)
+		it.group = k.group(it.message.Details().Group)
 		k.messages[it.key] = it
 		(&journal{Journal: &Journal{Window: k.Window}}).hold(it)
 	}
@@ -233,7 +234,7 @@ func (r *reader) byte() byte {
 func (r *reader) item() *item {
 	it := &item{state: State(min(r.byte(), byte(InFlight)))}
 	source := r.text()
-	it.sequence = r.varint()
+	_ = r.varint() // the sequence number, which is the key
 	it.due, it.sent, it.entered = r.moment(), r.past(), r.past()
 	first, latest := r.moment(), r.past()
 	it.count, it.turn, it.hiding = int32(r.varint()), turn(r.uvarint()), turn(r.uvarint())
@@ -245,21 +246,25 @@ func (r *reader) item() *item {
 }
 
 func (r *reader) message() *Message {
-	m := &Message{}
+	m, d, sum := &Message{}, Details{}, ""
 	for _, text := range []*string{
-		&m.ID, &m.Body, &m.BodyMD5, &m.AttributesMD5, &m.Trace, &m.Sender, &m.Group, &m.Dedup,
+		&m.ID, &m.Body, &sum, &d.AttributesMD5, &d.Trace, &m.Sender, &d.Group, &d.Dedup,
 	} {
 		*text = r.text()
 	}
+	if n, err := hex.Decode(m.MD5[:], []byte(sum)); n != len(m.MD5) || err != nil {
+		r.bad = true
+	}
 	for n := r.uvarint(); n > 0 && !r.bad; n-- {
-		if m.Attributes == nil {
-			m.Attributes = map[string]Attribute{}
+		if d.Attributes == nil {
+			d.Attributes = map[string]Attribute{}
 		}
 		name, a := r.text(), Attribute{Type: r.text(), Text: r.text()}
 		if r.byte() == 1 {
 			a.Binary = []byte(r.text())
 		}
-		m.Attributes[name] = a
+		d.Attributes[name] = a
 	}
+	m.Given = d.Kept()
 	return m
 }

@@ -75,10 +75,4 @@ func (m *meter) count(message *Message) {
 }
 
 // Size returns the size of a message, with its attributes, as SQS counts it.
-func (m *Message) Size() int {
-	n := len(m.Body)
-	for name, a := range m.Attributes {
-		n += len(name) + len(a.Type) + len(a.Text) + len(a.Binary)
-	}
-	return n
-}
+func (m *Message) Size() int { return len(m.Body) + m.Details().Size() }

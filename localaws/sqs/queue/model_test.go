@@ -116,7 +116,7 @@ func walk(t *testing.T, seed uint64, isFIFO bool, kept *shelf) {
 
 func stepPut(t *testing.T, r *rand.Rand, q *queue.Queue, n *naive, step int) {
 	p := message(fmt.Sprintf("m%03d", step), fmt.Sprint("g", r.IntN(3)))
-	p.Message.Dedup = fmt.Sprint("d", r.IntN(40))
+	p.Message.Given.Dedup = fmt.Sprint("d", r.IntN(40))
 	if !n.fifo {
 		p.Delay = time.Duration(r.IntN(3)) * 7 * time.Second
 	}
@@ -125,7 +125,7 @@ func stepPut(t *testing.T, r *rand.Rand, q *queue.Queue, n *naive, step int) {
 		t.Error(err)
 		return
 	}
-	at, known := n.accepted[p.Message.Dedup]
+	at, known := n.accepted[p.Message.Given.Dedup]
 	duplicate := n.fifo && known && time.Since(at) < queue.DedupWindow
 	if out[0].Duplicate != duplicate {
 		t.Errorf("%s: duplicate %v, want %v", p.Message.ID, out[0].Duplicate, duplicate)
@@ -133,8 +133,8 @@ func stepPut(t *testing.T, r *rand.Rand, q *queue.Queue, n *naive, step int) {
 	if duplicate {
 		return
 	}
-	n.accepted[p.Message.Dedup] = time.Now()
-	m := &naiveMessage{id: p.Message.ID, group: p.Message.Group}
+	n.accepted[p.Message.Given.Dedup] = time.Now()
+	m := &naiveMessage{id: p.Message.ID, group: p.Message.Given.Group}
 	if p.Delay > 0 {
 		m.until = time.Now().Add(p.Delay)
 	}
@@ -159,10 +159,10 @@ func stepReceive(t *testing.T, r *rand.Rand, q *queue.Queue, n *naive) {
 			t.Errorf("%s may not be received; %v may", g.ID, allowed)
 			return
 		}
-		if n.fifo && g.ID < last[g.Group] {
-			t.Errorf("%s came after %s of its group", g.ID, last[g.Group])
+		if n.fifo && g.ID < last[g.Details().Group] {
+			t.Errorf("%s came after %s of its group", g.ID, last[g.Details().Group])
 		}
-		if last[g.Group] = g.ID; g.Body != g.ID {
+		if last[g.Details().Group] = g.ID; g.Body != g.ID {
 			t.Errorf("%s has the body %q", g.ID, g.Body)
 		}
 		m := n.find(g.ID)

@@ -43,19 +43,18 @@ func (p Put) accept(q *Queue, now time.Duration) Accepted {
 	it := &item{message: p.Message, sent: now}
 	answer := Accepted{ID: p.Message.ID}
 	if q.opts.FIFO {
-		key := dedupKey{id: p.Message.Dedup}
+		key := dedupKey{id: p.Message.Details().Dedup}
 		if c.DedupByGroup {
-			key.group = p.Message.Group
+			key.group = p.Message.Details().Group
 		}
 		if a := q.dedup.find(key, now); a != nil {
 			q.meter.counts.Deduplicated++
 			return Accepted{ID: a.message, Sequence: sequenceText(a.sequence), Duplicate: true}
 		}
-		it.sequence = q.items.next
-		known := accepted{key: key, at: now, message: p.Message.ID, sequence: it.sequence}
+		known := accepted{key: key, at: now, message: p.Message.ID, sequence: q.items.next}
 		q.dedup.add(known)
 		q.journal.known(known)
-		answer.Sequence = sequenceText(it.sequence)
+		answer.Sequence = sequenceText(known.sequence)
 	}
 	delay := p.Delay
 	if delay == Default {
@@ -96,7 +95,7 @@ func (q *Queue) adopt(dead []*item, source *Queue) {
 		}
 		it.history().source = source.opts.ARN
 		if q.opts.FIFO {
-			it.sequence, it.sent = q.items.next, now
+			it.sent = now
 		}
 		if it.sent < now {
 			q.aged.push(it)
@@ -168,9 +167,6 @@ func (m Moved) enter(q *Queue, now time.Duration) {
 	fresh := *m.it.message
 	fresh.ID = q.opts.Random.UUID()
 	it := &item{message: &fresh, sent: now}
-	if q.opts.FIFO {
-		it.sequence = q.items.next
-	}
 	it.enter(q, 0, now)
 }
 

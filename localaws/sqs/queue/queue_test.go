@@ -30,7 +30,8 @@ func newQueue(t testing.TB, alter ...func(*queue.Options)) *queue.Queue {
 func fifo(o *queue.Options) { o.FIFO = true }
 
 func message(id, group string) queue.Put {
-	return queue.Put{Message: &queue.Message{ID: id, Body: id, Group: group, Dedup: id}, Delay: queue.Default}
+	given := &queue.Details{Group: group, Dedup: id}
+	return queue.Put{Message: &queue.Message{ID: id, Body: id, Given: given}, Delay: queue.Default}
 }
 
 func put(t testing.TB, q *queue.Queue, puts ...queue.Put) {

@@ -14,7 +14,7 @@ func newReady() ready {
 		fresh: newTable(1),
 		returned: heap{
 			less: func(a, b *item) bool { return a.key < b.key },
-			at:   func(it *item) *int { return &it.timedAt },
+			at:   func(it *item) *int32 { return &it.timedAt },
 		},
 	}
 }

@@ -214,7 +214,7 @@ func (it *item) received(q *Queue) Received {
 	return Received{
 		Message: it.message, Handle: q.stamp.handle(it), Count: int(it.count),
 		Sent: q.opts.Clock.At(it.sent), First: q.opts.Clock.At(p.first),
-		Sequence: sequenceText(it.sequence), Source: p.source,
+		Sequence: sequenceText(it.sequence()), Source: p.source,
 	}
 }
 

@@ -17,8 +17,12 @@ func (w *Window) Used() int64 { return w.used.Load() }
 
 // weight is about how much memory a message takes.
 func (m *Message) weight() int64 {
-	const empty, attribute = 320, 96
-	return int64(empty + m.Size() + attribute*len(m.Attributes) + len(m.Trace) + len(m.Group) + len(m.Dedup))
+	const empty, details, attribute = 200, 96, 96
+	n := empty + m.Size()
+	if d := m.Given; d != nil {
+		n += details + attribute*len(d.Attributes) + len(d.Trace) + len(d.Group) + len(d.Dedup)
+	}
+	return int64(n)
 }
 
 // hold decides whether an item that has entered a queue keeps its message in memory. The record of the message must

@@ -106,9 +106,11 @@ func TestMessagesBeyondTheWindowAreRead(t *testing.T) {
 	var sent []*queue.Message
 	for i := range 10 {
 		m := &queue.Message{
-			ID: fmt.Sprint("id", i), Body: fmt.Sprint("body", i), BodyMD5: "b", AttributesMD5: "a", Trace: "t",
-			Sender: "s", Group: "g",
-			Attributes: map[string]queue.Attribute{"k": {Type: "Binary", Binary: []byte{0, 1}}},
+			ID: fmt.Sprint("id", i), Body: fmt.Sprint("body", i), MD5: [16]byte{1}, Sender: "s",
+			Given: &queue.Details{
+				AttributesMD5: "a", Trace: "t", Group: "g",
+				Attributes: map[string]queue.Attribute{"k": {Type: "Binary", Binary: []byte{0, 1}}},
+			},
 		}
 		sent = append(sent, m)
 		put(t, q, queue.Put{Message: m, Delay: queue.Default})
