@@ -342,8 +342,11 @@ func transforms(t *testing.T, w *world, o kafka.Options, start func(kafka.Option
 	w.eventually(60*time.Second, "the first results", func() bool { return k.called() > 100 })
 	if disturb != nil {
 		most := 1000
-		if testing.Short() && w.real() {
-			most = 5 // after a crash, 15 s of real time pass until the broker ends the open transaction
+		if w.real() { // after a crash, 15 s of real time pass until the broker ends the open transaction
+			most = 12
+			if testing.Short() {
+				most = 5
+			}
 		}
 		for n := 0; n < most && k.called() < records; n++ {
 			time.Sleep(time.Duration(300+chance.IntN(500)) * time.Millisecond)
