@@ -139,6 +139,8 @@ type Verdict struct {
 	// Expired: the action is Drop or Reject because the message has expired, or would have before its retry.
 	Expired bool
 	Failed  bool // a handler had it, and the verdict is instead of its retry
+
+	death *driver.Death // of a prepared Reject
 }
 
 // Causes of a handler's canceled context, and other errors that the application exports under its own names.

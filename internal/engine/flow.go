@@ -154,15 +154,15 @@ func (f *flow) ready(it *Item, must bool) {
 	}
 }
 
-// carryOut carries out the verdict on an item in hand. If that is not possible, it returns the verdict to carry out
-// instead. An item that is no longer in hand is not changed: it was abandoned meanwhile.
-func (f *flow) carryOut(it *Item, v Verdict, death *driver.Death) (instead Verdict, again bool) {
+// carryOut carries out a prepared verdict on an item in hand. An item that is no longer in hand is not changed: it was
+// abandoned meanwhile.
+func (f *flow) carryOut(it *Item, v Verdict) {
 	switch {
 	case it.state == lost:
 		f.drop(it, evReturn)
-		return v, false
+		return
 	case !it.state.inHand():
-		return v, false
+		return
 	}
 	if v.Expired {
 		f.count.Expired++
@@ -175,10 +175,12 @@ func (f *flow) carryOut(it *Item, v Verdict, death *driver.Death) (instead Verdi
 		f.count.Dropped++
 		f.done(it)
 	case ActionRetry:
-		return f.retry(it, v)
+		f.retry(it, v)
 	case ActionReject:
-		f.talk.about(it, func(o Observer, owner any) { o.Rejected(owner, death, v.Reason) })
-		f.settle(verdict{it: it, action: driver.Reject, attempt: int32(it.Attempt), death: death}, driver.BehindGoesOn)
+		f.talk.about(it, func(o Observer, owner any) { o.Rejected(owner, v.death, v.Reason) })
+		f.settle(verdict{
+			it: it, action: driver.Reject, attempt: int32(it.Attempt), death: v.death,
+		}, driver.BehindGoesOn)
 	case ActionStop:
 		it.in.fail(v.Reason)
 		f.release(it)
@@ -187,7 +189,6 @@ func (f *flow) carryOut(it *Item, v Verdict, death *driver.Death) (instead Verdi
 	case ActionHold:
 		f.holdUntouched(it, v.After)
 	}
-	return v, false
 }
 
 // done settles an item as handled.
@@ -204,22 +205,19 @@ func (f *flow) done(it *Item) {
 }
 
 // retry holds a retry, or leaves it to the service.
-func (f *flow) retry(it *Item, v Verdict) (instead Verdict, again bool) {
-	switch {
-	case it.NearLimit() && !f.stopping(): // a crash or a stop would cost another receive
-		return Verdict{Action: ActionReject, Reason: it.tooOften("retried", v.Reason)}, true
-	case !f.held.wants(it, v.After):
+func (f *flow) retry(it *Item, v Verdict) {
+	if !f.held.wants(it, v.After) {
 		f.starts.note(it, it.Attempt)
 		f.settle(verdict{
 			it: it, action: driver.Retry, after: keepable(&f.lim, v.After), attempt: int32(it.Attempt), first: it.first,
 		}, f.lim.Behind)
-		return v, false
-	case f.held.tooLong(it, v.After):
-		return Verdict{Action: ActionReject, Reason: &HeldTooLongError{f.lim.HoldMax, v.Reason}}, true
+		return
+	}
+	if it.first == noMoment {
+		it.first = f.clock.now()
 	}
 	f.count.Retried++
 	f.held.hold(it, v.After, it.Attempt)
-	return v, false
 }
 
 // keepable is the nearest delay that the service can keep.

@@ -57,15 +57,6 @@ func (h *holder) offShelf(head *Item) {
 	}
 }
 
-// tooLong reports whether an item would be held for longer after its first failure than the backend allows.
-func (h *holder) tooLong(it *Item, after time.Duration) bool {
-	now := h.f.clock.now()
-	if it.first == noMoment {
-		it.first = now
-	}
-	return h.f.lim.HoldMax > 0 && now.plus(after).since(it.first) > h.f.lim.HoldMax
-}
-
 // hold returns an item in hand to its lane until it is due, with its number of starts. The key waits, and the
 // worker does not. If nothing may wait now, the item is released.
 func (h *holder) hold(it *Item, after time.Duration, starts int) {

@@ -72,7 +72,7 @@ func (it *Item) TakeBack(gen uint32) bool {
 	taken := it.gen == gen && st != nil && st.has(it)
 	if taken {
 		f.stints.returned(st, f.clock.now())
-		f.carryOut(it, Verdict{Action: ActionRelease}, nil)
+		f.carryOut(it, Verdict{Action: ActionRelease})
 		f.stints.free(st)
 	}
 	f.unlock()

@@ -298,7 +298,7 @@ func (d shutdown) releaseRunning() {
 		for _, it := range slices.Clone(st.its) { // the items of a lane are in order
 			if st.has(it) && !f.concludeRunning(it) {
 				f.undoBehind(it)
-				f.carryOut(it, Verdict{Action: ActionRelease}, nil)
+				f.carryOut(it, Verdict{Action: ActionRelease})
 			}
 		}
 		if st.worker != nil {

@@ -277,8 +277,7 @@ func (s *stints) abandon(st *stint, stack []byte) (out int) {
 	for _, it := range st.its {
 		if it.lane == 0 && st.has(it) && !f.concludeRunning(it) {
 			f.breaker.failed(ErrProcessingTimeout)
-			v, death := f.cfg.prepare(it, f.cfg.timedOut(it))
-			f.carryOut(it, v, death)
+			f.carryOut(it, it.prepare(f.cfg.timedOut(it)))
 		}
 	}
 	return out

@@ -8,8 +8,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/godwitmq/godwit/driver"
 )
 
 // An item passes a worker like this:
@@ -19,7 +17,7 @@ import (
 //  3. runner.worked: the handler has returned. If the item is done, and nobody is to be told, 4 to 6 are left out.
 //  4. runner.decide: its choice, else its error by policy and breaker, becomes a verdict.
 //  5. runner.ended: the observer is told.
-//  6. runner.conclude: a dead letter is prepared, and what is impossible becomes another verdict.
+//  6. Item.prepare: what is impossible becomes another verdict, and a rejection gets the reason of its dead letter.
 //  7. flow.carryOut (flow.go): the item is settled, held, or released, and the next one of its lane can start.
 //  8. stints.free (stint.go): the worker is free; the settler has the item until the service has answered.
 
@@ -278,11 +276,7 @@ func (f *flow) concludeRunning(it *Item) bool {
 	if v.Action != ActionDone && v.Action != ActionReject {
 		it.part()
 	}
-	for again := true; again; {
-		var death *driver.Death
-		v, death = f.cfg.prepare(it, v)
-		v, again = f.carryOut(it, v, death)
-	}
+	f.carryOut(it, it.prepare(v))
 	return true
 }
 
@@ -301,30 +295,42 @@ func (c *Config) timedOut(it *Item) Verdict {
 	return Verdict{Action: ActionReject, Reason: c.Error("handle", it.ID, ErrProcessingTimeout)}
 }
 
-// prepare returns a verdict that can be carried out, and the reason for a dead letter. If messages cannot be rejected,
-// the session stops instead.
-func (c *Config) prepare(it *Item, v Verdict) (Verdict, *driver.Death) {
+// prepare returns the verdict to carry out on an item in hand, with the reason for a dead letter. A retry that is not
+// possible becomes a rejection, and if messages cannot be rejected, the session stops instead.
+func (it *Item) prepare(v Verdict) Verdict {
+	f := it.in.flow
+	if v.Action == ActionRetry {
+		now, first := f.clock.now(), it.first
+		if first == noMoment {
+			first = now
+		}
+		switch most := f.lim.HoldMax; {
+		case it.NearLimit() && !f.stopping(): // a crash or a stop would cost another receive
+			v = Verdict{Action: ActionReject, Reason: it.tooOften("retried", v.Reason)}
+		case most > 0 && now.plus(v.After).since(first) > most:
+			v = Verdict{Action: ActionReject, Reason: &HeldTooLongError{most, v.Reason}}
+		}
+	}
 	switch {
 	case v.Action != ActionReject:
-		return v, nil
-	case c.NoDeadLetters:
-		return Verdict{Action: ActionStop, Reason: c.Error("dead-letter", it.ID,
-			errors.Join(ErrNoDeadLetters, v.Reason))}, nil
+	case f.cfg.NoDeadLetters:
+		v = Verdict{Action: ActionStop, Reason: f.cfg.Error("dead-letter", it.ID,
+			errors.Join(ErrNoDeadLetters, v.Reason))}
+	default:
+		v.death = f.cfg.Death(it, v.Reason)
 	}
-	return v, c.Death(it, v.Reason)
+	return v
 }
 
 // conclude carries out the verdict on an item that a worker or an iterator's caller has in hand. It releases the stint;
 // nil if the stint has more items.
 func (r *runner) conclude(it *Item, v Verdict, st *stint) {
 	f := r.f
-	for again := true; again; {
-		var death *driver.Death
-		v, death = r.cfg.prepare(it, v)
-		f.lock()
-		if v, again = f.carryOut(it, v, death); !again && st != nil {
-			f.stints.free(st)
-		}
-		f.unlock()
+	v = it.prepare(v)
+	f.lock()
+	f.carryOut(it, v)
+	if st != nil {
+		f.stints.free(st)
 	}
+	f.unlock()
 }
