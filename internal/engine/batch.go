@@ -63,14 +63,16 @@ func (r *runner) workedBatch(st *stint, its []*Item, chosen []*Verdict, failed m
 	took := now.since(st.begun)
 	vs := r.verdicts(st, its, chosen, failed, cause)
 	if len(vs) == 0 {
-		f.stints.over(st)
+		f.lock()
+		f.stints.free(st)
+		f.unlock()
 	}
 	for i, v := range vs {
 		var last *stint
 		if i == len(vs)-1 {
 			last = st
 		}
-		r.ended(its[v.at], v.Verdict, failed[v.at], took)
+		r.obs.Ended(its[v.at].Owner, v.Verdict, failed[v.at], took)
 		r.conclude(its[v.at], v.Verdict, last)
 	}
 }

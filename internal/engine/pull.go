@@ -45,14 +45,12 @@ func (it *Item) Settle(gen uint32, v Verdict) error {
 	if known {
 		f.stints.returned(st, f.clock.now())
 	}
-	f.unlock()
-	if !known {
-		return ErrSettled
+	if known && !mine {
+		f.stints.free(st)
 	}
+	f.unlock()
 	if mine {
 		s.runner.conclude(it, s.runner.decide(it, &v, nil, nil), st)
-	} else {
-		f.stints.over(st)
 	}
 	switch {
 	case lost:

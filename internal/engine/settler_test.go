@@ -154,6 +154,7 @@ type deaf struct{ Observer }
 func (deaf) Doing(Activity)                             {}
 func (deaf) Received(*Item)                             {}
 func (deaf) Started(*Item)                              {}
+func (deaf) Ended(any, Verdict, error, time.Duration)   {}
 func (deaf) Failed(*Item, error, Verdict)               {}
 func (deaf) Rejected(any, *driver.Death, error)         {}
 func (deaf) TimedOut(any)                               {}

@@ -160,14 +160,6 @@ func (s *stints) take(it *Item, st *stint) {
 	}
 }
 
-// over is returned and free, for a caller without the lock.
-func (s *stints) over(st *stint) {
-	s.f.lock()
-	s.returned(st, s.f.clock.now())
-	s.free(st)
-	s.f.unlock()
-}
-
 // unseat lets another worker begin instead of this one.
 func (s *stints) unseat(st *stint) {
 	if !st.seated {

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 )
 
 // An item passes a worker like this:
@@ -16,7 +15,7 @@ import (
 //  2. runner.work: the observer is told, and the handler is called, with bodies, middleware and hooks around it.
 //  3. runner.worked: the handler has returned. If the item is done, and nobody is to be told, 4 to 6 are left out.
 //  4. runner.decide: its choice, else its error by policy and breaker, becomes a verdict.
-//  5. runner.ended: the observer is told.
+//  5. Observer.Ended: the observer is told.
 //  6. Item.prepare: what is impossible becomes another verdict, and a rejection gets the reason of its dead letter.
 //  7. flow.carryOut (flow.go): the item is settled, held, or released, and the next one of its lane can start.
 //  8. stints.free (stint.go): the worker is free; the settler has the item until the service has answered.
@@ -131,9 +130,11 @@ func (r *runner) worked(st *stint, c *call) {
 	if err == ErrGoexit { //nolint:errorlint // it is set by work, and not returned by a handler
 		f.fleet.retire(st.worker)
 	}
-	mine := st.has(it) // otherwise it was abandoned, and its verdict is being sent
-	// The normal case, with one section under the lock.
-	if mine && isDone(c.chosen, err) && !r.cfg.TellEnded {
+	mine, done := st.has(it), isDone(c.chosen, err)
+	switch {
+	case !mine: // it was abandoned, and its verdict is being sent
+		f.stints.free(st)
+	case done && !r.cfg.TellEnded: // the normal case, with one section under the lock
 		f.breaker.succeeded()
 		f.done(it)
 		f.stints.free(st)
@@ -142,16 +143,14 @@ func (r *runner) worked(st *stint, c *call) {
 		return
 	}
 	f.unlock()
-	if !isDone(c.chosen, err) {
+	if !done {
 		r.failed.Add(1)
 	}
-	if !mine {
-		f.stints.over(st)
-		return
+	if mine {
+		v := r.decide(it, c.chosen, cause, err)
+		r.obs.Ended(it.Owner, v, err, now.since(st.begun)) // before the service gets the verdict
+		r.conclude(it, v, st)
 	}
-	v := r.decide(it, c.chosen, cause, err)
-	r.ended(it, v, err, now.since(st.begun))
-	r.conclude(it, v, st)
 }
 
 // reject rejects a started item that could not be decoded, without a handler.
@@ -160,13 +159,6 @@ func (r *runner) reject(it *Item, st *stint) {
 	r.f.stints.returned(st, r.f.clock.now())
 	r.f.unlock()
 	r.conclude(it, Verdict{Action: ActionReject, Reason: it.Err}, st)
-}
-
-// ended reports a handler's end to the observer, before the service gets the verdict.
-func (r *runner) ended(it *Item, v Verdict, err error, took time.Duration) {
-	if r.cfg.TellEnded {
-		r.obs.Ended(it.Owner, v, err, took)
-	}
 }
 
 // stuck handles a handler that ignores the end of its context: another worker replaces its worker.
