@@ -29,14 +29,22 @@ type ledger struct {
 func (l *ledger) take(it *Item, what holding) {
 	it.held |= what
 	l.count(what, 1)
+	p := &l.places
 	if what&hasPlace != 0 {
-		l.places.taken++
+		p.taken++
 	}
 	if what&hasBehind != 0 {
-		l.places.wait(1)
+		p.behind++
+		p.bytes.behind++
+	}
+	if what&hasShelf != 0 {
+		p.shelved, p.shelf = p.shelved+1, p.shelf+it.size
+		if it.held&hasAside != 0 {
+			l.tenants.beside(it)
+		}
 	}
 	if what&hasBytes != 0 {
-		l.places.bytes.held += it.size
+		p.bytes.held += it.size
 	}
 	if what&hasStart != 0 {
 		it.src.started++
@@ -54,7 +62,7 @@ func (l *ledger) take(it *Item, what holding) {
 		heap.Push(&l.retries, it)
 	}
 	if what&hasSettle != 0 {
-		l.places.settling++
+		p.settling++
 	}
 	if what&hasLine != 0 {
 		l.queue.push(it)
@@ -97,20 +105,31 @@ func (l *ledger) give(it *Item, what holding) {
 	if what&hasStart != 0 {
 		it.src.ended()
 	}
+	p := &l.places
+	if what&hasPlace != 0 {
+		p.taken--
+	}
+	if what&hasBehind != 0 {
+		p.behind--
+		p.bytes.behind--
+	}
+	if what&hasShelf != 0 {
+		p.shelved, p.shelf = p.shelved-1, p.shelf-it.size
+	}
+	if what&hasSettle != 0 {
+		p.settling--
+	}
+	if what&hasBytes != 0 {
+		p.bytes.give(it.size)
+	}
 	if what&(hasPlace|hasBehind|hasShelf|hasSettle|hasBytes) != 0 {
-		l.places.free(it.size, what)
-		l.places.changed()
+		p.changed()
 	}
 }
 
 // shelve exchanges what an item has in the window for room on the shelf.
 func (l *ledger) shelve(it *Item) {
-	l.places.shelve(it.size)
-	it.held |= hasShelf
-	l.count(hasShelf, 1)
-	if it.held&hasAside != 0 {
-		l.tenants.beside(it)
-	}
+	l.take(it, hasShelf)
 	l.give(it, it.held&(hasPlace|hasBehind))
 }
 

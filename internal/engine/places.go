@@ -108,12 +108,6 @@ func (p *places) brought(n, heads int) {
 	p.ahead.brought(n, heads)
 }
 
-// wait counts n more items behind others, or fewer.
-func (p *places) wait(n int) {
-	p.behind += n
-	p.bytes.behind += n
-}
-
 // reserve reserves n places for a poll, which ends with polled.
 func (p *places) reserve(n int, first bool) bool {
 	ok := p.has(n) && p.hasBytes(first)
@@ -146,25 +140,6 @@ func (p *places) changed() {
 	}
 }
 
-// free returns what an item of a size held; changed must follow.
-func (p *places) free(size int64, what holding) {
-	if what&hasPlace != 0 {
-		p.taken--
-	}
-	if what&hasBehind != 0 {
-		p.wait(-1)
-	}
-	if what&hasShelf != 0 {
-		p.shelved, p.shelf = p.shelved-1, p.shelf-size
-	}
-	if what&hasSettle != 0 {
-		p.settling--
-	}
-	if what&hasBytes != 0 {
-		p.bytes.give(size)
-	}
-}
-
 // grow changes the number of places. If more are taken, they are returned over time.
 func (p *places) grow(more int) {
 	p.size = max(1, p.size+more)
@@ -192,8 +167,6 @@ func (p *places) shelfFor(n int, size int64, soon bool) bool {
 func (p *places) shelfBeside(n int, bytes, size int64) bool {
 	return n < shelfSize-p.shelved && bytes+size <= p.bytes.limit/shelfPart-p.shelf
 }
-
-func (p *places) shelve(size int64) { p.shelved, p.shelf = p.shelved+1, p.shelf+size }
 
 // answerCost is the memory for an answer while it is read and decoded, as a multiple of its bodies.
 const answerCost = 3
