@@ -3,7 +3,6 @@ package engine
 import (
 	"slices"
 	"sync"
-	"sync/atomic"
 )
 
 // Fleet is a pool of workers, with what its sessions share: the lock, the bus and the budget of bytes.
@@ -24,7 +23,6 @@ type Fleet struct {
 	wg    sync.WaitGroup // workers that are not abandoned
 	size  int            // workers that there should be
 	there int            // workers that there are, without abandoned ones
-	extra atomic.Int32   // there minus size; workers read it between two items
 }
 
 // NewFleet starts a pool. alone means that it will have only one session.
@@ -59,24 +57,19 @@ func (f *Fleet) fill() {
 		f.wg.Add(1)
 		go (&worker{fleet: f}).loop()
 	}
-	f.extra.Store(int32(f.there - f.size))
 }
 
-// surplus reports whether the pool has too many workers.
-func (f *Fleet) surplus() bool { return f.extra.Load() > 0 }
+// surplus reports whether the pool has too many workers. The caller holds f.mu.
+func (f *Fleet) surplus() bool { return f.there > f.size }
 
 // dismissed reports whether a worker may end: the fleet is closed, or there is still one too many.
 func (f *Fleet) dismissed() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.closed {
-		return true
-	}
-	if f.there <= f.size {
-		return false
+	if f.closed || !f.surplus() {
+		return f.closed
 	}
 	f.there--
-	f.extra.Add(-1)
 	return true
 }
 
@@ -122,15 +115,25 @@ func (f *Fleet) next(st *stint, stop func() bool) *Item {
 		f.waking = false
 	}
 	f.began = true // the signal that it may have had is for another one
-	wake := f.toWake()
-	f.mu.Unlock()
-	f.wake(wake)
+	f.unlock()
 	return nil
 }
 
-// toWake is how many workers to wake; negative: all. One is woken when items have come, and by each that starts an item
-// another one, while there are more: so workers wake one after another, and none wakes for an item that a worker who
-// was awake has taken. The caller holds f.mu.
+// unlock releases the lock, and then wakes workers for what has happened since it was taken.
+func (f *Fleet) unlock() {
+	n := f.toWake()
+	f.mu.Unlock()
+	switch {
+	case n < 0:
+		f.some.Broadcast()
+	case n > 0:
+		f.some.Signal()
+	}
+}
+
+// toWake is how many workers to wake, none or one; negative: all. One is woken when items have come, and by each that
+// starts an item another one, while there are more: so workers wake one after another, and none wakes for an item that
+// a worker who was awake has taken. The caller holds f.mu.
 func (f *Fleet) toWake() int {
 	more, began := f.bus.n-f.seen, f.began
 	f.seen, f.began = f.bus.n, false
@@ -154,16 +157,6 @@ func (f *Fleet) wakeNow() {
 	f.mu.Lock()
 	f.mu.Unlock() //nolint:staticcheck // without it, a worker that is about to wait would miss the broadcast
 	f.some.Broadcast()
-}
-
-func (f *Fleet) wake(n int) {
-	if n < 0 {
-		f.some.Broadcast()
-		return
-	}
-	for range n {
-		f.some.Signal()
-	}
 }
 
 // bus has the items that can start, of all sessions that share a pool of workers. Each session has a queue, and workers

@@ -65,9 +65,7 @@ func (f *flow) unlock() {
 	f.takeSteps()
 	f.ledger.verify()
 	notes, orderly := f.talk.take(f.talk.activity(f))
-	wake := f.fleet.toWake()
-	f.fleet.mu.Unlock()
-	f.fleet.wake(wake)
+	f.fleet.unlock()
 	for _, n := range notes {
 		n.tell(f.talk.obs, n.owner)
 	}

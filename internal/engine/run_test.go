@@ -233,7 +233,7 @@ func TestWhatEndsARun(t *testing.T) {
 							t.Errorf("%s is %v", it.ID, it.state)
 						}
 					}
-					s.fleet.extra.Store(1) // the worker takes nothing else
+					s.fleet.there = s.fleet.size + 1 // the worker takes nothing else
 					s.flow.unlock()
 				}
 				return nil
@@ -259,7 +259,7 @@ func TestEachItemOfARun(t *testing.T) {
 	st := starts(s)
 	s.flow.lock()
 	s.flow.stints.extend(st, s.flow.clock.now())
-	s.fleet.extra.Store(1) // the worker takes nothing else
+	s.fleet.there = s.fleet.size + 1 // the worker takes nothing else
 	s.flow.unlock()
 	its := append([]*Item(nil), st.its...)
 	var ctxs []context.Context

@@ -17,12 +17,12 @@ import (
 func TestAWorkerStartsTheNextItem(t *testing.T) {
 	for name, c := range map[string]struct {
 		shared bool
-		extra  int32
+		extra  int
 		takes  bool
 	}{"alone": {takes: true}, "in a fleet": {shared: true}, "a worker too many": {extra: 1}} {
 		s, _ := bareSession(t, driver.ReceiveLimits{SettleBatch: 10}, &Config{ProcessingTimeout: time.Minute})
 		s.fleet.alone = !c.shared
-		s.fleet.extra.Store(c.extra)
+		s.fleet.there = s.fleet.size + c.extra
 		its := arriveAll(s, "xy")
 		st := starts(s)
 		s.runner.worked(st, &call{it: its[0], ctx: its[0].Context})
