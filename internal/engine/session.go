@@ -26,15 +26,15 @@ type Session struct {
 	pace    *pacing
 	begun   time.Time
 
-	polls  context.Context // ends when polling must end
+	polls  context.Context // ends when polling must end; its cause is fatal if the session cannot continue
 	halt   context.CancelCauseFunc
 	faults faultLog
-
-	ending struct {
-		sync.Mutex
-		err error // why the session cannot continue
-	}
 }
+
+// fatal is why a session cannot continue.
+type fatal struct{ error }
+
+func (e fatal) Unwrap() error { return e.error }
 
 // NewSession makes a session of a fleet. Begin begins it. Stop, before or after that, makes it end.
 func NewSession(ctx context.Context, f *Fleet, cfg *Config) *Session {
@@ -137,21 +137,13 @@ func (s *Session) Stop(cause error) { s.halt(cause) }
 // Done is closed when the session must end.
 func (s *Session) Done() <-chan struct{} { return s.polls.Done() }
 
-// fail ends the session with an error. The first error counts.
-func (s *Session) fail(err error) {
-	s.ending.Lock()
-	if s.ending.err == nil && s.polls.Err() == nil {
-		s.ending.err = err
-	}
-	s.ending.Unlock()
-	s.halt(err)
-}
+// fail ends the session with an error, unless it has ended.
+func (s *Session) fail(err error) { s.halt(fatal{err}) }
 
 // Fatal is why the session cannot continue; nil: it can, or was stopped.
 func (s *Session) Fatal() error {
-	s.ending.Lock()
-	defer s.ending.Unlock()
-	return s.ending.err
+	why, _ := errors.AsType[fatal](context.Cause(s.polls))
+	return why.error
 }
 
 // Pause stops polling and releases the items that have not started; on a log they stay. Resume ends it.
