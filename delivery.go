@@ -163,8 +163,8 @@ func (d *Delivery) Forward() Message {
 }
 
 // As sets the value that native points to, if the backend has a value of that type for this delivery: a
-// [github.com/godwitmq/godwit/snssqs.Message] of SQS, a *kgo.Record of Kafka, and a [driver.Provenance] of both. It
-// returns false for other types, and when the delivery was settled.
+// [github.com/godwitmq/godwit/snssqs.Message] of SQS, a *kgo.Record of Kafka, and a [driver.Provenance] and a
+// [driver.Raw] of both. It returns false for other types, and when the delivery was settled.
 func (d *Delivery) As(native any) bool { return d.h != nil && d.item.As(d.gen, native) }
 
 // Done settles the delivery as handled. Like all settlements, it is queued and batched.

@@ -29,6 +29,7 @@ func (s *stub) Receiver(context.Context, driver.Channel, driver.ReceiverOptions)
 	return s, nil
 }
 func (s *stub) Close(context.Context) error  { return nil }
+func (s *stub) As(driver.Handle, any) bool   { return false }
 func (s *stub) Limits() driver.ReceiveLimits { return s.lim }
 
 func (s *stub) Receive(ctx context.Context, ask driver.Ask, into []driver.Delivery) ([]driver.Delivery, error) {

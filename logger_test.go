@@ -206,6 +206,7 @@ func (l *logOf) Receiver(_ context.Context, _ driver.Channel, o driver.ReceiverO
 	return l, nil
 }
 func (l *logOf) Close(context.Context) error  { return nil }
+func (l *logOf) As(driver.Handle, any) bool   { return false }
 func (l *logOf) Limits() driver.ReceiveLimits { return l.lim }
 
 func (l *logOf) Receive(ctx context.Context, _ driver.Ask, into []driver.Delivery) ([]driver.Delivery, error) {

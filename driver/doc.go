@@ -4,10 +4,10 @@
 // [Receiver] returns one [Delivery] per message; each comes from a [Source] and is held under a lease. A [Settlement]
 // says what becomes of a delivery. A [Provisioner] creates what a [ChannelSpec] asks for, a [Finder] finds dead
 // letters, an [Inspector] reports the [Depth] of a channel, an [Extender] renews leases, an [AttemptLog] stores the
-// number of attempts, a [Finisher] records finished deliveries, and a [Staller] says what holds it up. A [Transformer]
+// number of attempts, a [Finisher] records finished deliveries, and a [Log] says what holds it up. A [Transformer]
 // sends messages and finishes deliveries in one transaction. A [Store] keeps bodies that are too large for their
 // messages, and an [Opener] reads one; a [Copier] copies objects of a store, and a [Lister] lists them. A [Raw] message
-// is as the service carries it: a [RawReader] returns it, and a [Forwarder] sends it on.
+// is as the service carries it; a [Forwarder] sends it on.
 //
 // What only operators call is a function of the [Operations] that an [Operator] returns: list the channels and what has
 // happened in them, compare them with specifications (a [Difference]), look at messages, send dead letters back, delete

@@ -7,6 +7,7 @@ import (
 
 // Raw is a message as the service carries it: with the types of its headers, the history in its envelope, and the
 // pointer instead of a body that is in a [Store]. So a message can be kept in a file and sent on without a change.
+// [Receiver].As returns that of a delivery. It shares memory with the delivery, and is not to be changed.
 type Raw struct {
 	// Format names the service's format, such as "sqs" or "kafka". A backend refuses raw messages of another format.
 	Format string
@@ -21,13 +22,6 @@ type RawHeader struct {
 	Name  string
 	Type  string // the service's name of the type, such as String or Number.int; "": the service has no types
 	Value []byte // nil: the header has no value, which is not an empty one
-}
-
-// RawReader is a Receiver that also returns its deliveries in raw form.
-type RawReader interface {
-	// Raw returns the message of a delivery that the core holds, as the service carries it. The result shares memory
-	// with the delivery, and is not to be changed.
-	Raw(h Handle) Raw
 }
 
 // Forwarder is a Sender that also takes raw messages.

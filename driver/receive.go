@@ -222,6 +222,12 @@ type Receiver interface {
 	// Entries of a forgotten Source are ignored. Settle is safe for concurrent use, also from within Events.Revoked.
 	Settle(ctx context.Context, batch []Settlement) error
 
+	// As sets the value that to points to, to what the service delivered beside the fields of a Delivery. It returns
+	// false if it does not know the type, or if the delivery is no longer held. It is safe for concurrent use and does
+	// no I/O. Every receiver knows *[Provenance], and *[Raw] if the backend's senders are [Forwarder]s; the package of
+	// a backend says which other types it knows.
+	As(h Handle, to any) bool
+
 	// Close ends the receiver. It also ends a Receive that is still running, which happens when the core's time for
 	// shutdown is over. Messages that are not settled are delivered again. An *UnsettledError says how many verdicts
 	// that Settle or Finish took are lost.
@@ -245,15 +251,20 @@ type AttemptLog interface {
 	Started(h Handle, attempt int32)
 }
 
-// Committer is a Receiver on a log: finished messages are delivered again until a commit has passed them. Uncommitted
-// returns how many are finished and not committed. It may be called at any time, also after Close, and does no I/O.
-type Committer interface{ Uncommitted() int64 }
+// Log is a Receiver on a log. Its methods may be called at any time, also after Close.
+type Log interface {
+	// Uncommitted returns how many messages are finished and not committed: they are delivered again until a commit has
+	// passed them. It does no I/O.
+	Uncommitted() int64
 
-// Native is a Receiver that shows what its service delivered beside the fields of a Delivery. As sets the value that
-// to points to, and returns false if it does not know the type, or if the delivery is no longer held. It is safe for
-// concurrent use and does no I/O. Every Native knows *[Provenance]; the package of a backend says which other types it
-// knows.
-type Native interface{ As(h Handle, to any) bool }
+	// Stalls returns how often Receive could return nothing although there were messages and places were free, because
+	// more was finished beyond the oldest unfinished message than the backend can remember; and a sentence for each
+	// stall that lasts now and began [StallLasts] ago or earlier.
+	Stalls(now time.Time) (times int64, complaints []string)
+}
+
+// StallLasts is how old a stall is that a Log complains of.
+const StallLasts = 30 * time.Second
 
 // Provenance is where a message was, and what its service says about its trace. A zero field is unknown.
 type Provenance struct {
@@ -262,17 +273,6 @@ type Provenance struct {
 	// Trace is the trace header that the service itself attaches: AWSTraceHeader of SQS.
 	Trace string
 }
-
-// Staller is a Receiver that sometimes cannot return messages although there are some and places are free: on a log,
-// when what is finished beyond the oldest unfinished message is more than it can remember. Stalls returns how often
-// that has happened, and a sentence for each stall that lasts now and began [StallLasts] ago or earlier. It may be
-// called at any time, also after Close.
-type Staller interface {
-	Stalls(now time.Time) (times int64, complaints []string)
-}
-
-// StallLasts is how old a stall is that a Staller complains of.
-const StallLasts = 30 * time.Second
 
 // Finisher is a Receiver whose Done is noted in memory, and told to the service by a later commit. The core then calls
 // Finish for each delivery that is done, instead of collecting them for Settle. It cannot fail; a forgotten Source is

@@ -230,6 +230,10 @@ func TestForeignMessages(t *testing.T) {
 		h := w.handler("orders", func(_ context.Context, d *godwit.Delivery) error {
 			mu.Lock()
 			defer mu.Unlock()
+			var native types.Message
+			if !d.As(&native) || *native.Body != string(d.Body) {
+				t.Errorf("As of %s has %+v", d.Body, native)
+			}
 			h := d.Headers
 			got = append(got, strings.TrimSpace(fmt.Sprint(string(d.Body), " ", h.Value("colour"), " ", h.Value("size"),
 				" ", h.Value("seal"))))

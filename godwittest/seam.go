@@ -77,10 +77,6 @@ func (j *journal) receiver(ctx context.Context, b driver.Backend, from driver.Ch
 	}
 	r := &receiver{Receiver: inner, channel: from.String(), journal: j}
 	r.log, _ = inner.(driver.AttemptLog)
-	r.stalls, _ = inner.(driver.Staller)
-	r.raw, _ = inner.(driver.RawReader)
-	r.native, _ = inner.(driver.Native)
-	r.commits, _ = inner.(driver.Committer)
 	j.gate.add(j.gate.receivers, r.channel, 1)
 	j.gate.change()
 	extender, extends := inner.(driver.Extender)
@@ -100,37 +96,22 @@ type receiver struct {
 	channel string
 	journal *journal
 	log     driver.AttemptLog // nil: the receiver is not one
-	stalls  driver.Staller    // likewise
-	raw     driver.RawReader  // likewise
-	native  driver.Native     // likewise
-	commits driver.Committer  // likewise
 }
 
-// Raw implements driver.RawReader.
-func (r *receiver) Raw(h driver.Handle) driver.Raw {
-	if r.raw == nil {
-		return driver.Raw{}
-	}
-	return r.raw.Raw(h)
-}
-
-// As implements driver.Native.
-func (r *receiver) As(h driver.Handle, to any) bool { return r.native != nil && r.native.As(h, to) }
-
-// Uncommitted implements driver.Committer.
+// Uncommitted implements driver.Log.
 func (r *receiver) Uncommitted() int64 {
-	if r.commits == nil {
-		return 0
+	if log, ok := r.Receiver.(driver.Log); ok {
+		return log.Uncommitted()
 	}
-	return r.commits.Uncommitted()
+	return 0
 }
 
-// Stalls implements driver.Staller.
+// Stalls implements driver.Log.
 func (r *receiver) Stalls(now time.Time) (times int64, complaints []string) {
-	if r.stalls == nil {
-		return 0, nil
+	if log, ok := r.Receiver.(driver.Log); ok {
+		return log.Stalls(now)
 	}
-	return r.stalls.Stalls(now)
+	return 0, nil
 }
 
 func (r *receiver) Receive(ctx context.Context, ask driver.Ask, into []driver.Delivery) ([]driver.Delivery, error) {

@@ -201,7 +201,7 @@ func TestAdmissionWaitsForCommits(t *testing.T) {
 		if first < 4*commit || first > 4*commit+200 {
 			t.Errorf("%d records were handled without a commit", first)
 		}
-		_, texts := l.recv.(driver.Staller).Stalls(time.Now())
+		_, texts := l.recv.(driver.Log).Stalls(time.Now())
 		if len(texts) != 1 || !strings.Contains(texts[0], "not committed") {
 			t.Errorf("health reports %q", texts)
 		}
@@ -209,7 +209,7 @@ func TestAdmissionWaitsForCommits(t *testing.T) {
 		if n := handle(records-first, time.Minute); n != records-first {
 			t.Errorf("%d of %d records were handled when commits succeeded again", n, records-first)
 		}
-		if _, texts := l.recv.(driver.Staller).Stalls(time.Now()); len(texts) > 0 {
+		if _, texts := l.recv.(driver.Log).Stalls(time.Now()); len(texts) > 0 {
 			t.Errorf("health still reports %q", texts)
 		}
 		l.end()

@@ -52,7 +52,7 @@ func TestAdmissionWaitsWhereTheMetadataEnds(t *testing.T) {
 			w.Fatalf("%d of %d records were admitted while every second one is stuck", got, n)
 		}
 		time.Sleep(driver.StallLasts)
-		times, told := l.recv.(driver.Staller).Stalls(time.Now())
+		times, told := l.recv.(driver.Log).Stalls(time.Now())
 		if times == 0 || len(told) != 1 || !strings.Contains(told[0], "orders-0 has admitted no record") {
 			w.Errorf("%d stalls, and the report is %q", times, told)
 		}
@@ -76,7 +76,7 @@ func TestAdmissionWaitsWhereTheMetadataEnds(t *testing.T) {
 		if got != n {
 			w.Errorf("%d of %d records were delivered", got, n)
 		}
-		if _, told := l.recv.(driver.Staller).Stalls(time.Now().Add(time.Hour)); len(told) > 0 {
+		if _, told := l.recv.(driver.Log).Stalls(time.Now().Add(time.Hour)); len(told) > 0 {
 			w.Errorf("afterwards the report is %q", told)
 		}
 		time.Sleep(2 * time.Second)

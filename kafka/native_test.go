@@ -18,7 +18,7 @@ func TestTheRecordOfADelivery(t *testing.T) {
 		l := w.begin(kafka.Options{Partitions: 2}, driver.Events{})
 		w.send(1, "a", "b")
 		ds := l.get(2)
-		native := l.recv.(driver.Native)
+		native := l.recv
 		var at driver.Provenance
 		if !native.As(ds[1].Handle, &at) || at != (driver.Provenance{Partition: "1", Offset: 1}) {
 			t.Errorf("the position is %+v", at)
@@ -37,7 +37,7 @@ func TestTheRecordOfADelivery(t *testing.T) {
 			t.Error("an unknown type or a foreign handle was accepted")
 		}
 		l.settle(driver.Done, ds...)
-		committed := l.recv.(driver.Committer)
+		committed := l.recv.(driver.Log)
 		if n := committed.Uncommitted(); n != 2 {
 			t.Errorf("%d records are finished and not committed, want 2", n)
 		}

@@ -39,7 +39,7 @@ func (l *life) back(h driver.Home, n int) {
 			l.w.Fatal(err)
 		}
 		for _, d := range ds {
-			f := driver.Forward{Raw: recv.(driver.RawReader).Raw(d.Handle), ID: d.ID, Revive: true}
+			f := driver.Forward{Raw: rawOf(recv, d.Handle), ID: d.ID, Revive: true}
 			p, err := h.Forwarder.Forward(l.w.Context(), &f)
 			if err == nil {
 				err = h.Forwarder.Send(l.w.Context(), []driver.Prepared{p})
@@ -242,7 +242,7 @@ func TestForwardedRecords(t *testing.T) {
 				t.Fatal(err)
 			}
 			d := l.get(1)[0]
-			f := driver.Forward{Raw: l.recv.(driver.RawReader).Raw(d.Handle), ID: d.ID}
+			f := driver.Forward{Raw: rawOf(l.recv, d.Handle), ID: d.ID}
 			for _, to := range []driver.Channel{other, {Queue: "other", DeadLetter: true}} {
 				s, err := l.b.Sender(w.Context(), to)
 				if err != nil {
@@ -265,7 +265,7 @@ func TestForwardedRecords(t *testing.T) {
 				}
 			}
 			l.settle(driver.Done, d)
-			if l.recv.(driver.RawReader).Raw(d.Handle).Format != "" {
+			if rawOf(l.recv, d.Handle).Format != "" {
 				t.Error("a settled delivery has a raw form")
 			}
 		}
@@ -286,7 +286,7 @@ func TestForwardedRecords(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f := driver.Forward{Raw: letters.(driver.RawReader).Raw(ds[0].Handle), ID: ds[0].ID}
+		f := driver.Forward{Raw: rawOf(letters, ds[0].Handle), ID: ds[0].ID}
 		p, err := s.(driver.Forwarder).Forward(w.Context(), &f)
 		if err == nil {
 			err = s.Send(w.Context(), []driver.Prepared{p})
@@ -331,4 +331,10 @@ func (w *world) at(id string) *kgo.Record {
 		w.Fatal(err)
 	}
 	return fetches.Records()[0]
+}
+
+// rawOf is a delivery as it is in its topic; zero: it is settled.
+func rawOf(r driver.Receiver, h driver.Handle) (raw driver.Raw) {
+	r.As(h, &raw)
+	return raw
 }

@@ -137,14 +137,13 @@ func (x *export) walk(ctx context.Context, b driver.Backend, c driver.Channel) e
 	if err != nil {
 		return err
 	}
-	raw, ok := w.Receiver().(driver.RawReader)
-	if !ok {
-		return errors.Join(errors.New("this backend has no raw messages: its receivers are no driver.RawReaders"),
-			w.Receiver().Close(ctx))
-	}
 	visit := func(ctx context.Context, ds []driver.Delivery) ([]driver.Delivery, error) {
 		for i := range ds {
-			if err := x.write(ctx, &Entry{Delivery: ds[i], Raw: raw.Raw(ds[i].Handle)}); err != nil {
+			e := Entry{Delivery: ds[i]}
+			if !w.Receiver().As(ds[i].Handle, &e.Raw) {
+				return ds, errors.New("this backend has no raw messages: As of its receivers does not know *driver.Raw")
+			}
+			if err := x.write(ctx, &e); err != nil {
 				return ds, err
 			}
 		}

@@ -104,7 +104,6 @@ func receiveAndRelease(ctx context.Context, b driver.Backend, c driver.Channel, 
 		return nil, fmt.Errorf("the queue moves a message to its dead letters when it was received %d times, and each look "+
 			"counts as a receive: raise maxReceiveCount of its redrive policy, or look at the dead letters", n)
 	}
-	raw, _ := r.(driver.RawReader)
 	polling, cancel := context.WithTimeout(ctx, peekFor)
 	defer cancel()
 	for len(es) < most && polling.Err() == nil {
@@ -112,9 +111,7 @@ func receiveAndRelease(ctx context.Context, b driver.Backend, c driver.Channel, 
 		h.Stay(h.Take(ds)...)
 		for i := range ds {
 			e := Entry{Delivery: ds[i]}
-			if raw != nil {
-				e.Raw = raw.Raw(ds[i].Handle)
-			}
+			r.As(ds[i].Handle, &e.Raw) // it stays zero if the backend has none
 			es = append(es, e)
 			if n := lim.MaxReceives; n > 0 && int(ds[i].Received)+receivesLeft > n {
 				return es, fmt.Errorf("message %s was received %d times, and the queue moves it to its dead letters after "+

@@ -21,7 +21,6 @@ type requeue struct {
 	to      driver.Forwarder
 	began   time.Time
 	walk    *walk.Walk
-	raw     driver.RawReader
 	journal *Journal
 	moved   lineage
 
@@ -47,11 +46,6 @@ func (r *requeue) run(ctx context.Context, b driver.Backend) (err error) {
 	r.blocked = map[string]bool{}
 	if r.walk, err = walk.Open(ctx, b, r.from, r.o.Hold); err != nil {
 		return err
-	}
-	var ok bool
-	if r.raw, ok = r.walk.Receiver().(driver.RawReader); !ok {
-		return errors.Join(errors.New("ops: this backend cannot send messages on as they were received: its receivers "+
-			"are no driver.RawReaders"), r.walk.Receiver().Close(ctx))
 	}
 	if r.o.Journal != "" && !r.o.Dry {
 		if r.journal, err = OpenJournal(r.o.Journal, r.from.String(), r.result.To); err != nil {
@@ -199,7 +193,8 @@ func (r *requeue) visit(ctx context.Context, ds []driver.Delivery) (stay []drive
 
 // stays decides whether a message stays, and counts why. Otherwise it prepares the message.
 func (r *requeue) stays(ctx context.Context, p *outgoing) bool {
-	e := Entry{Delivery: p.Delivery, Raw: r.raw.Raw(p.Handle)}
+	e := Entry{Delivery: p.Delivery}
+	r.walk.Receiver().As(p.Handle, &e.Raw) // without, the sender refuses it
 	ordered := true
 	switch {
 	case r.from.Ordered:

@@ -440,7 +440,6 @@ type faultyReceiver struct {
 type receiver interface {
 	driver.Receiver
 	driver.Extender
-	driver.RawReader
 }
 
 func (f *faulty) Operations() driver.Operations {

@@ -176,12 +176,11 @@ func (t *tail) copies(ctx context.Context) (err error) {
 
 // receive passes on messages, and settles them.
 func (t *tail) receive(ctx context.Context, r driver.Receiver) error {
-	raw, _ := r.(driver.RawReader)
 	for try, failing := 1, (time.Time{}); ; {
 		ds, err := r.Receive(ctx, driver.Ask{Max: r.Limits().Batch}, nil)
 		if len(ds) > 0 {
 			try, failing = 1, time.Time{}
-			if err := t.pass(ctx, r, raw, ds); err != nil {
+			if err := t.pass(ctx, r, ds); err != nil {
 				return err
 			}
 			continue
@@ -203,13 +202,11 @@ func (t *tail) receive(ctx context.Context, r driver.Receiver) error {
 }
 
 // pass passes messages on, and settles them. Their bodies stay, because other queues have the same.
-func (t *tail) pass(ctx context.Context, r driver.Receiver, raw driver.RawReader, ds []driver.Delivery) error {
+func (t *tail) pass(ctx context.Context, r driver.Receiver, ds []driver.Delivery) error {
 	entries, batch := make([]Entry, len(ds)), make([]driver.Settlement, len(ds))
 	for i := range ds {
 		entries[i].Delivery = ds[i]
-		if raw != nil {
-			entries[i].Raw = raw.Raw(ds[i].Handle)
-		}
+		r.As(ds[i].Handle, &entries[i].Raw) // it stays zero if the backend has none
 		batch[i] = driver.Settlement{Handle: ds[i].Handle, Action: driver.Done, KeepBody: true}
 	}
 	err := errors.Join(t.each(entries), calling.Settle(ctx, r, batch))

@@ -52,7 +52,7 @@ func TestBeforeSend(t *testing.T) {
 			r := w.receiver(orders, driver.Filter{})
 			d := w.receive(r, 1)[0]
 			var at driver.Provenance
-			r.(driver.Native).As(d.Handle, &at)
+			r.As(d.Handle, &at)
 			if string(d.Body) != body+"!" || (headers(d)["mine"] != "") != (body == "a") || at.Trace != xray {
 				t.Errorf("received %q with %v and trace %q", d.Body, headers(d), at.Trace)
 			}

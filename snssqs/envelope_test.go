@@ -198,7 +198,7 @@ func TestSignatures(t *testing.T) {
 				t.Errorf("version %s: %q, %v", version, d.Body, d.Err)
 			}
 			var m types.Message
-			r.(driver.Native).As(d.Handle, &m)
+			r.As(d.Handle, &m)
 			whole = *m.Body
 		}
 		var fields map[string]string

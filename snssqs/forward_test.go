@@ -105,7 +105,7 @@ func (w *world) put(queue string, want seen) {
 
 // forward is a raw message of a delivery.
 func forward(r driver.Receiver, d driver.Delivery) *driver.Forward {
-	return &driver.Forward{Raw: r.(driver.RawReader).Raw(d.Handle), ID: d.ID}
+	return &driver.Forward{Raw: rawOf(r, d.Handle), ID: d.ID}
 }
 
 // pass sends a raw message on, and returns its receipt.
@@ -433,7 +433,7 @@ func TestEditedMessages(t *testing.T) {
 				if (w.objects() > 0) != c.objects {
 					t.Errorf("there are %d objects", w.objects())
 				}
-				raw := or.(driver.RawReader).Raw(got.Handle)
+				raw := rawOf(or, got.Handle)
 				n := c.n
 				if c.own || c.objects {
 					n++
@@ -492,7 +492,7 @@ func TestEditedNotification(t *testing.T) {
 			if diff := cmp.Diff(want, headers(d)); diff != "" || w.body(d) != body || d.RoutingKey != key {
 				t.Errorf("edited to %.20q, %q (-want +got):\n%s", w.body(d), d.RoutingKey, diff)
 			}
-			if raw := r.(driver.RawReader).Raw(d.Handle); !strings.Contains(string(raw.Body), "Notification") {
+			if raw := rawOf(r, d.Handle); !strings.Contains(string(raw.Body), "Notification") {
 				t.Errorf("the body is %.100s", raw.Body)
 			}
 		}
@@ -536,14 +536,14 @@ func TestForwardedPointers(t *testing.T) {
 		w.pass(w.sender(driver.Channel{Exchange: "news"}), forward(r, d))
 		nr := w.receiver(news, driver.Filter{})
 		shared := read(nr, 3)
-		pointer := nr.(driver.RawReader).Raw(shared.Handle)
+		pointer := rawOf(nr, shared.Handle)
 		if !strings.Contains(string(pointer.Body), `"topics/news/`) {
 			t.Errorf("the topic's pointer is %s", pointer.Body)
 		}
 		w.pass(w.sender(driver.Channel{Queue: "other"}), forward(nr, shared))
 		other := w.receiver(driver.Channel{Queue: "other"}, driver.Filter{})
 		d = read(other, 3)
-		if got := other.(driver.RawReader).Raw(d.Handle); string(got.Body) != string(pointer.Body) {
+		if got := rawOf(other, d.Handle); string(got.Body) != string(pointer.Body) {
 			t.Errorf("the pointer %s became %s", pointer.Body, got.Body)
 		}
 		if err := w.settle(other, driver.Done, d); err != nil {
@@ -688,4 +688,10 @@ func TestForwardOfAMissingBody(t *testing.T) {
 			t.Errorf("forward a message whose body is gone: %v", err)
 		}
 	})
+}
+
+// rawOf is a delivery as it is in its queue.
+func rawOf(r driver.Receiver, h driver.Handle) (raw driver.Raw) {
+	r.As(h, &raw)
+	return raw
 }

@@ -61,7 +61,7 @@ func TestTheExpiryIsAnAttributeOfOthers(t *testing.T) {
 		send, in := w.sender(ch), w.receiver(ch, driver.Filter{})
 		w.send(send, driver.Message{Body: []byte("x"), Expires: 90 * time.Second})
 		d := w.receive(in, 1)[0]
-		raw := in.(driver.RawReader).Raw(d.Handle)
+		raw := rawOf(in, d.Handle)
 		if len(raw.Header) != 1 || raw.Header[0].Name != "godwit_expires" || string(raw.Header[0].Value) != "90000" {
 			t.Errorf("the attributes are %+v", raw.Header)
 		}
@@ -160,7 +160,7 @@ func TestWhatCannotBeAnAttributeIsPacked(t *testing.T) {
 				r := w.receiver(ch, driver.Filter{})
 				d := w.receive(r, 1)[0]
 				var m snssqs.Message
-				r.(driver.Native).As(d.Handle, &m)
+				r.As(d.Handle, &m)
 				if got := strings.Join(sortedKeys(m.MessageAttributes), ","); got != c.native {
 					t.Errorf("attributes %s, want %s", got, c.native)
 				}

@@ -145,7 +145,7 @@ func TestWokenMessagesAreWhole(t *testing.T) {
 				t.Errorf("native %v: %+v", native, d)
 			}
 			var as snssqs.Message
-			if !r.(driver.Native).As(d.Handle, &as) {
+			if !r.As(d.Handle, &as) {
 				t.Fatal("no message")
 			}
 			envelope := as.MessageAttributes["godwit"]

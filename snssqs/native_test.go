@@ -35,7 +35,7 @@ func TestWhatSQSDelivered(t *testing.T) {
 		}
 		r := w.receiver(orders, driver.Filter{})
 		d := w.receive(r, 1)[0]
-		native := r.(driver.Native)
+		native := r
 		var at driver.Provenance
 		if !native.As(d.Handle, &at) || at != (driver.Provenance{Trace: xray}) {
 			t.Errorf("the provenance is %+v", at)
@@ -80,12 +80,12 @@ func TestWhatSNSDelivered(t *testing.T) {
 		r := w.receiver(orders, driver.Filter{})
 		d := w.receive(r, 1)[0]
 		var m snssqs.Message
-		if !r.(driver.Native).As(d.Handle, &m) || m.Topic != *topic.TopicArn || m.Subject != "a subject" ||
+		if !r.As(d.Handle, &m) || m.Topic != *topic.TopicArn || m.Subject != "a subject" ||
 			!m.Published.Equal(time.Now()) || m.Attributes["ApproximateFirstReceiveTimestamp"] == "" {
 			t.Errorf("%+v", m)
 		}
 		var sdk types.Message
-		if !r.(driver.Native).As(d.Handle, &sdk) || *sdk.MessageId != d.ID ||
+		if !r.As(d.Handle, &sdk) || *sdk.MessageId != d.ID ||
 			!strings.Contains(*sdk.Body, "a subject") {
 			t.Errorf("the SDK's message is %+v", sdk)
 		}
@@ -137,7 +137,7 @@ func TestATraceIsAnAttributeForOthers(t *testing.T) {
 			r := w.receiver(ch, driver.Filter{})
 			d := w.receive(r, 1)[0]
 			var m snssqs.Message
-			r.(driver.Native).As(d.Handle, &m)
+			r.As(d.Handle, &m)
 			var names []string
 			for _, name := range []string{"godwit", "traceparent", "tracestate"} {
 				if _, has := m.MessageAttributes[name]; has {

@@ -37,7 +37,7 @@ func TestPeek(t *testing.T) {
 		d := w.receive(r, 1)[0]
 		same := func(looked driver.Peeked, d driver.Delivery, r driver.Receiver) {
 			t.Helper()
-			if diff := cmp.Diff(r.(driver.RawReader).Raw(d.Handle), looked.Raw); diff != "" {
+			if diff := cmp.Diff(rawOf(r, d.Handle), looked.Raw); diff != "" {
 				t.Errorf("raw (-received +looked at):\n%s", diff)
 			}
 			d.Handle, d.Source, d.LeaseEnds, d.Received = driver.Handle{}, nil, time.Time{}, d.Received-1

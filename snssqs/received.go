@@ -167,6 +167,9 @@ func (r *received) Limits() driver.ReceiveLimits {
 	}
 }
 
+// As knows what the receiver of a queue knows.
+func (r *received) As(h driver.Handle, to any) bool { return r.in.As(h, to) }
+
 // Receive returns the next messages. If none are left it waits, because the core would call it again at once.
 func (r *received) Receive(ctx context.Context, ask driver.Ask, into []driver.Delivery) ([]driver.Delivery, error) {
 	for len(into) < ask.Max {

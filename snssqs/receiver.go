@@ -298,9 +298,6 @@ func (r *receiver) warnUntrusted(m *wire.Message) {
 	}
 }
 
-// Raw implements driver.RawReader.
-func (r *receiver) Raw(h driver.Handle) driver.Raw { return h.Ref.(*wire.Message).Raw() }
-
 // denied returns the error of a failed poll. If the service denied it because the queue is paused, that is
 // driver.ErrPaused.
 func (r *receiver) denied(ctx context.Context, err error) error {
@@ -315,7 +312,7 @@ func (r *receiver) denied(ctx context.Context, err error) error {
 		"end it with `godwit resume %s`", driver.ErrPaused, q.Name, estate.PauseSid, r.From)
 }
 
-// As implements driver.Native: it knows *Message, *types.Message of the SDK as it was received, and *driver.Provenance.
+// As knows *Message, *types.Message of the SDK as it was received, *driver.Provenance and *driver.Raw.
 func (r *receiver) As(h driver.Handle, to any) bool {
 	m, ok := h.Ref.(*wire.Message)
 	if !ok {
@@ -324,6 +321,8 @@ func (r *receiver) As(h driver.Handle, to any) bool {
 	switch to := to.(type) {
 	case *driver.Provenance:
 		*to = driver.Provenance{Trace: m.Attributes[wire.TraceHeader]}
+	case *driver.Raw:
+		*to = m.Raw()
 	case *Message:
 		*to = Message{
 			Queue: r.queue.Name, Attributes: maps.Clone(m.Attributes),

@@ -27,7 +27,7 @@ func expiryCases() []testCase {
 		},
 		{
 			name: "expiry/forwarded", run: expiryForwarded,
-			needs: need("driver.Forwarders and driver.RawReaders", func(h *Harness) bool { return h.Can.Forwards }),
+			needs: need("driver.Forwarders", func(h *Harness) bool { return h.Can.Forwards }),
 			shows: "a message that is forwarded keeps its first acceptance, unless its expiry is renewed",
 		},
 		{

@@ -11,7 +11,7 @@ import (
 )
 
 func forwardCases() []testCase {
-	forwards := need("driver.Forwarders and driver.RawReaders", func(h *Harness) bool { return h.Can.Forwards })
+	forwards := need("driver.Forwarders", func(h *Harness) bool { return h.Can.Forwards })
 	dead := need("dead letters that can be forwarded", func(h *Harness) bool {
 		return h.Can.Forwards && h.Can.DeadLetters
 	})
@@ -83,13 +83,12 @@ func (k *kit) forwarder(to driver.Channel) driver.Forwarder {
 }
 
 // raw returns the raw message of a delivery.
-func (e *end) raw(d driver.Delivery) driver.Raw {
+func (e *end) raw(d driver.Delivery) (raw driver.Raw) {
 	e.k.Helper()
-	r, ok := e.recv.(driver.RawReader)
-	if !ok {
-		e.k.Fatalf("the receiver of %s is no driver.RawReader", e.ch)
+	if !e.recv.As(d.Handle, &raw) {
+		e.k.Fatalf("As of the receiver of %s does not know *driver.Raw", e.ch)
 	}
-	return r.Raw(d.Handle)
+	return raw
 }
 
 // forward sends a delivery on, and finishes it.

@@ -43,7 +43,7 @@ type Abilities struct {
 	Inspects    bool // is a driver.Inspector
 	Lists       bool // has Operations.Catalog
 	Rewinds     bool // has Operations.Rewind
-	Forwards    bool // its Senders are driver.Forwarders, its Receivers driver.RawReaders; has Operations.Return
+	Forwards    bool // its Senders are driver.Forwarders, its Receivers know *driver.Raw; has Operations.Return
 	ToOneQueue  bool // a message can be sent to one queue of an exchange alone
 	Peeks       bool // has Operations.Peek
 	Follows     bool // has Operations.Follow

@@ -29,18 +29,18 @@ func receiveCases() []testCase {
 		{name: "receive/stalls", shows: "a receiver that returns messages complains of no stall", run: receiveStalls},
 		{
 			name: "receive/native", run: receiveNative,
-			shows: "a driver.Native knows the provenance of what is held, and no type of another package",
+			shows: "As knows the provenance of what is held, and no type of another package",
 		},
 		{
 			name: "receive/uncommitted", run: receiveUncommitted,
-			shows: "a driver.Committer counts what is finished, and nothing else",
+			shows: "a driver.Log counts what is finished, and nothing else",
 		},
 	}
 }
 
 func receiveStalls(k *kit) {
 	e := k.queue("stalls", false)
-	s, ok := e.recv.(driver.Staller)
+	s, ok := e.recv.(driver.Log)
 	if !ok {
 		return // nothing holds it up
 	}
@@ -53,21 +53,17 @@ func receiveStalls(k *kit) {
 
 func receiveNative(k *kit) {
 	e := k.queue("native", false)
-	native, ok := e.recv.(driver.Native)
-	if !ok {
-		return // it shows nothing
-	}
 	e.put(bodies("a", "b")...)
 	ds := e.get(2)
 	var first, second driver.Provenance
-	if !native.As(ds[0].Handle, &first) || !native.As(ds[1].Handle, &second) {
+	if !e.recv.As(ds[0].Handle, &first) || !e.recv.As(ds[1].Handle, &second) {
 		k.Error("As does not know *driver.Provenance of a held delivery")
 	}
 	if first == second && first.Partition != "" {
 		k.Errorf("two messages are at the same position: %+v", first)
 	}
 	type foreign struct{}
-	if native.As(ds[0].Handle, &foreign{}) || native.As(ds[0].Handle, nil) {
+	if e.recv.As(ds[0].Handle, &foreign{}) || e.recv.As(ds[0].Handle, nil) {
 		k.Error("As has accepted a type that it cannot know")
 	}
 	e.settle(driver.Done, ds...)
@@ -75,7 +71,7 @@ func receiveNative(k *kit) {
 
 func receiveUncommitted(k *kit) {
 	e := k.queue("uncommitted", false)
-	log, ok := e.recv.(driver.Committer)
+	log, ok := e.recv.(driver.Log)
 	if !ok {
 		return // nothing finished is delivered again
 	}

@@ -30,9 +30,17 @@ type properties struct {
 	Origin      *driver.Origin `json:"origin,omitempty"`
 }
 
-// Raw returns a delivery as a raw message.
-func (r *receiver) Raw(h driver.Handle) driver.Raw {
-	return h.Ref.(*message).raw()
+// As knows *driver.Raw, and *driver.Provenance, of which memory has nothing.
+func (r *receiver) As(h driver.Handle, to any) bool {
+	switch to := to.(type) {
+	case *driver.Raw:
+		*to = h.Ref.(*message).raw()
+	case *driver.Provenance:
+		*to = driver.Provenance{}
+	default:
+		return false
+	}
+	return true
 }
 
 func (m *message) raw() driver.Raw {

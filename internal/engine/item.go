@@ -82,15 +82,11 @@ func (it *Item) InHand(gen uint32) error {
 
 // As shows what the service delivered beside the item's fields, if the item is still used for the delivery.
 func (it *Item) As(gen uint32, to any) bool {
-	r, ok := it.in.service.recv.(driver.Native)
-	if !ok {
-		return false
-	}
 	f := it.in.flow
 	f.fleet.mu.Lock()
 	same, handle := it.gen == gen && it.state != gone, it.handle
 	f.fleet.mu.Unlock()
-	return same && r.As(handle, to)
+	return same && it.in.service.recv.As(handle, to)
 }
 
 // Keep lets an iteration continue while its caller still has the item.

@@ -72,7 +72,7 @@ func (c *Config) receiver(ctx context.Context, o driver.ReceiverOptions) (driver
 
 // stalls asks the receiver how often it could return nothing, and why it does now, without the fleet's lock.
 func (s *service) stalls(now time.Time) (times int64, complaints []string) {
-	if r, ok := s.recv.(driver.Staller); ok {
+	if r, ok := s.recv.(driver.Log); ok {
 		return r.Stalls(now)
 	}
 	return 0, nil

@@ -88,7 +88,7 @@ type Live struct {
 func (s *Session) Live() Live {
 	now, workers := s.flow.clock.now(), s.pace.handlers()
 	var l Live
-	if r, ok := s.service.recv.(driver.Committer); ok {
+	if r, ok := s.service.recv.(driver.Log); ok {
 		l.Uncommitted = r.Uncommitted()
 	}
 	s.fleet.mu.Lock()

@@ -46,7 +46,7 @@ type Config struct {
 	Recall func(ctx context.Context, partitions []int32) deadletter.Known
 }
 
-// Receiver is a driver.Receiver, driver.Extender, driver.Finisher and driver.RawReader.
+// Receiver is a driver.Receiver, driver.Extender and driver.Finisher.
 type Receiver struct {
 	c      Config
 	client *client.Client
@@ -179,25 +179,12 @@ func (r *Receiver) Finish(h driver.Handle) {
 	}
 }
 
-// Raw returns a record as it is in its topic.
-func (r *Receiver) Raw(h driver.Handle) driver.Raw {
-	if l, shared := h.Ref.(*lock); shared {
-		return wire.Raw(l.record)
-	}
-	tiers, ok := r.c.Tiers.(driver.RawReader)
-	if !ok {
-		return driver.Raw{}
-	}
-	return tiers.Raw(h)
-}
-
-// As shows the record of a delivery, as driver.Native.
+// As shows the record of a delivery.
 func (r *Receiver) As(h driver.Handle, to any) bool {
 	if l, shared := h.Ref.(*lock); shared {
 		return wire.As(l.record, to)
 	}
-	tiers, ok := r.c.Tiers.(driver.Native)
-	return ok && tiers.As(h, to)
+	return r.c.Tiers.As(h, to)
 }
 
 // Settle accepts what is done, and what is rejected or retried once its copy is stored. What is released is delivered

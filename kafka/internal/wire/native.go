@@ -8,8 +8,8 @@ import (
 	"github.com/godwitmq/godwit/driver"
 )
 
-// As sets the value that to points to, a *kgo.Record or a driver.Provenance, from a record or from the original of a
-// record in a tier. It returns false for other types.
+// As sets the value that to points to: a driver.Raw from a record, a *kgo.Record or a driver.Provenance also from the
+// original of a record in a tier. It returns false for other types.
 func As(r *kgo.Record, to any) bool {
 	switch to := to.(type) {
 	case *driver.Provenance:
@@ -19,6 +19,8 @@ func As(r *kgo.Record, to any) bool {
 		one := *Original(r)
 		one.Context = nil // it belongs to the client
 		*to = &one
+	case *driver.Raw:
+		*to = Raw(r)
 	default:
 		return false
 	}

@@ -181,7 +181,7 @@ func (w *Walk) Run(ctx context.Context, p Plan) error {
 // stalled returns an error if the walk ended early, because a log cannot note more finished messages behind those that
 // stay.
 func (w *Walk) stalled() error {
-	s, ok := w.recv.(driver.Staller)
+	s, ok := w.recv.(driver.Log)
 	if !ok || w.unlooked() == 0 || w.plan.Enough != nil && w.plan.Enough() {
 		return nil
 	}
