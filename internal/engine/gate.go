@@ -57,9 +57,6 @@ func (g *gate) shut(h hold) {
 	}
 }
 
-// closed reports whether pollers are held.
-func (g *gate) closed() bool { return g.period == nil }
-
 // held reports whether there is a hold for this reason.
 func (g *gate) held(h hold) bool { return g.holds&h != 0 }
 

@@ -28,7 +28,7 @@ func TestTheGate(t *testing.T) {
 		if f.gate.lift(holdPaused) || len(passed) > 0 {
 			t.Error("a poller passes although the breaker is open")
 		}
-		if !f.gate.lift(holdBroken) || f.gate.closed() {
+		if !f.gate.lift(holdBroken) || f.gate.period == nil {
 			t.Error("the gate is closed without a hold")
 		}
 		period := <-passed
@@ -54,8 +54,8 @@ func TestTheGateAtTheStart(t *testing.T) {
 	for _, holds := range []hold{0, holdPaused} {
 		f := bare(driver.ReceiveLimits{}, &Config{})
 		f.gate.begin(f, holds)
-		if f.gate.closed() != (holds != 0) {
-			t.Errorf("with the holds %b the gate is closed: %v", holds, f.gate.closed())
+		if (f.gate.period == nil) != (holds != 0) {
+			t.Errorf("with the holds %b the gate is closed: %v", holds, (f.gate.period == nil))
 		}
 	}
 }

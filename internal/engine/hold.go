@@ -66,7 +66,7 @@ func (h *holder) hold(it *Item, after time.Duration, starts int) {
 	}
 	it.Attempt = starts + 1
 	h.shelve(it, f.clock.now().plus(after))
-	if it.src.dead || !f.gate.keeps && (f.stopping() || f.gate.closed() && !f.lim.Keeps) {
+	if it.src.dead || !f.gate.keeps && (f.stopping() || f.gate.holds != 0 && !f.lim.Keeps) {
 		f.then(it, wayReleaseHeld)
 	}
 }

@@ -143,21 +143,20 @@ func LeastLeft(lease time.Duration) time.Duration { return lease / renewBefore }
 // renewAt is the time of the next renewal. It depends on the lease that was granted, not on the one requested. It is
 // not earlier than a retry after a failure would be, however short the lease is.
 func (l *lease) renewAt(now moment) moment {
-	granted := l.end().since(now)
-	return min(max(l.end().plus(-granted/renewBefore), now.plus(renewRetry)), l.end())
+	granted := l.ends.since(now)
+	return min(max(l.ends.plus(-granted/renewBefore), now.plus(renewRetry)), l.ends)
 }
 
 // again is the time of a renewal's retry: after renewRetry, and at the latest when the lease ends.
-func (l *lease) again(now moment) moment { return min(now.plus(renewRetry), l.end()) }
+func (l *lease) again(now moment) moment { return min(now.plus(renewRetry), l.ends) }
 
 // keep begins to renew the lease of an item that has just arrived. The caller holds the lock.
 func (k *keeper) keep(it *Item, ends time.Time, now moment) {
 	if k.extend == nil || ends.IsZero() {
 		return
 	}
-	it.lease.since = now
-	it.lease.set(k.f.clock.of(ends))
-	renewAt := it.lease.end().plus(-k.length / renewBefore)
+	it.lease.since, it.lease.ends = now, k.f.clock.of(ends)
+	renewAt := it.lease.ends.plus(-k.length / renewBefore)
 	k.watch(it, renewAt-renewAt%moment(max(k.length/dueGrain, 1)))
 }
 
@@ -191,7 +190,7 @@ func (k *keeper) renewDue(now moment) {
 			left := k.renewable(it, now)
 			// A lease near its total has a call of its own, because it would shorten the others.
 			switch {
-			case it.lease.end() <= now:
+			case it.lease.ends <= now:
 				ended = append(ended, it)
 			case left == 0, it.lease.going, it.lease.renewing != nil:
 				rest = append(rest, it)
@@ -204,7 +203,7 @@ func (k *keeper) renewDue(now moment) {
 				others = append(others, it)
 			default:
 				it.lease.renewing = answered
-				k.f.ledger.note(it, hasRenew, true)
+				k.f.take(it, hasRenew)
 				by = left
 				batch, rest = append(batch, it), append(rest, it)
 				soon = now.plus(k.length / renewBefore)
@@ -223,7 +222,7 @@ func (k *keeper) renewDue(now moment) {
 		})
 	}
 	for _, it := range rest {
-		leases.insert(it, it.lease.end())
+		leases.insert(it, it.lease.ends)
 	}
 	k.crowded = len(later) > 0
 	for _, it := range later {
@@ -244,7 +243,7 @@ func (k *keeper) renewable(it *Item, now moment) time.Duration {
 	if k.total > 0 {
 		left = min(left, it.lease.since.plus(k.total).since(now).Truncate(time.Second))
 	}
-	if now.plus(left) <= it.lease.end() {
+	if now.plus(left) <= it.lease.ends {
 		return 0
 	}
 	return left
@@ -291,7 +290,7 @@ func (k *keeper) renewed(batch []*Item, ends time.Time, err error) {
 	}
 	k.f.lose(lost...)
 	for _, it := range batch {
-		k.f.ledger.note(it, hasRenew, false)
+		k.f.give(it, hasRenew)
 	}
 	k.due(k.f.leases.first())
 	if k.crowded {
@@ -307,7 +306,7 @@ func (k *keeper) answered(it *Item, ends time.Time, failed error, now moment) (l
 		return !it.told.Load()
 	case failed == nil:
 		k.f.leases.remove(it)
-		it.lease.set(k.f.clock.of(ends))
+		it.lease.ends = k.f.clock.of(ends)
 		k.watch(it, it.lease.renewAt(now))
 	default:
 		k.f.leases.remove(it)

@@ -111,7 +111,7 @@ func TestWhenALeaseIsRenewed(t *testing.T) {
 		500 * time.Millisecond:  500 * time.Millisecond,
 	} {
 		var l lease
-		l.set(now.plus(granted))
+		l.ends = now.plus(granted)
 		if at := l.renewAt(now).since(now); at != want {
 			t.Errorf("a lease of %v is renewed after %v, want %v", granted, at, want)
 		}

@@ -52,12 +52,6 @@ func (s *source) leave(it *Item) {
 	it.lanePrev, it.laneNext = nil, nil
 }
 
-// ended counts a start as ended: the item was settled, or waits again.
-func (s *source) ended() {
-	s.started--
-	s.check()
-}
-
 // kill prevents items of the source from starting.
 func (s *source) kill() {
 	s.dead = true

@@ -72,12 +72,12 @@ func TestARevocationWaitsForStartedItems(t *testing.T) {
 			return false
 		}
 	}
-	s.ended()
+	s.started--
 	s.kill()
 	if quiet() {
 		t.Error("quiet while one is started")
 	}
-	s.ended()
+	s.started--
 	s.kill()
 	if !quiet() {
 		t.Error("not quiet after the last one")
@@ -102,7 +102,8 @@ func TestRetiredSourcesAreRemovedAfterThePoll(t *testing.T) {
 	if s.of(key) != dead {
 		t.Error("removed while one of its items is started")
 	}
-	dead.ended()
+	dead.started--
+	dead.check()
 	s.sweep(s.mark())
 	if s.of(key) == dead {
 		t.Error("not removed after a poll that began later")

@@ -25,8 +25,9 @@ type ledger struct {
 	heirs []*tenant     // tenants that may start one more item, because a part of their share has become free
 }
 
-// take takes something that an item does not hold yet.
+// take takes what an item does not hold yet.
 func (l *ledger) take(it *Item, what holding) {
+	what &^= it.held
 	it.held |= what
 	l.count(what, 1)
 	p := &l.places
@@ -72,8 +73,9 @@ func (l *ledger) take(it *Item, what holding) {
 	}
 }
 
-// give returns something that an item holds.
+// give returns what an item holds. An item that is gone is reused when it holds nothing more.
 func (l *ledger) give(it *Item, what holding) {
+	what &= it.held
 	it.held &^= what
 	l.count(what, -1)
 	if what&hasLine != 0 {
@@ -103,7 +105,11 @@ func (l *ledger) give(it *Item, what holding) {
 		}
 	}
 	if what&hasStart != 0 {
-		it.src.ended()
+		it.src.started--
+		it.src.check()
+	}
+	if what&hasStint != 0 {
+		it.stint = nil
 	}
 	p := &l.places
 	if what&hasPlace != 0 {
@@ -125,6 +131,7 @@ func (l *ledger) give(it *Item, what holding) {
 	if what&(hasPlace|hasBehind|hasShelf|hasSettle|hasBytes) != 0 {
 		p.changed()
 	}
+	l.recycle(it)
 }
 
 // shelve exchanges what an item has in the window for room on the shelf.
@@ -141,19 +148,6 @@ func (l *ledger) unshelve(it *Item) {
 		l.take(it, hasPlace)
 	}
 	l.give(it, hasShelf)
-}
-
-// note records that an item holds something in addition to what its state holds, or no longer.
-func (l *ledger) note(it *Item, what holding, holds bool) {
-	switch {
-	case holds && it.held&what == 0:
-		it.held |= what
-		l.count(what, 1)
-	case !holds && it.held&what != 0:
-		it.held &^= what
-		l.count(what, -1)
-		l.recycle(it)
-	}
 }
 
 // recycle allows an item to be reused when it is gone and nothing refers to it.

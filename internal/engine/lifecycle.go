@@ -209,12 +209,12 @@ func (l *ledger) move(it *Item, e event) bool {
 	case to == behind && l.places.lanes:
 		want = want&^hasPlace | hasBehind
 	}
-	if give := it.held &^ (want | outlasts); give != 0 {
-		l.give(it, give)
+	keeps := want | outlasts
+	if to.waiting() {
+		keeps &^= hasStint
 	}
-	if to.waiting() && it.held&hasStint != 0 {
-		it.stint = nil
-		l.note(it, hasStint, false)
+	if give := it.held &^ keeps; give != 0 {
+		l.give(it, give)
 	}
 	it.state = to
 	if take := want &^ it.held; take != 0 {

@@ -192,7 +192,7 @@ func TestWhatOutlastsTheEnd(t *testing.T) {
 		it := k.arrive(f)
 		k.to(t, f, it, running)
 		gen := it.gen
-		f.note(it, what, true)
+		f.take(it, what)
 		k.to(t, f, it, gone)
 		if it.gen != gen || it.held != what {
 			t.Errorf("%014b: gone, it holds %014b, generation %d of %d", what, it.held, it.gen, gen)
@@ -200,7 +200,7 @@ func TestWhatOutlastsTheEnd(t *testing.T) {
 		if left := f.left(true); left != "" {
 			t.Errorf("left: %s", left)
 		}
-		f.note(it, what, false)
+		f.give(it, what)
 		if it.gen == gen {
 			t.Errorf("%014b: it cannot be reused", what)
 		}
@@ -215,7 +215,7 @@ func TestWhatWaitsAgainHasNoStint(t *testing.T) {
 		it, st := k.arrive(f), &stint{}
 		k.to(t, f, it, running)
 		it.stint = st
-		f.note(it, hasStint, true)
+		f.take(it, hasStint)
 		if f.move(it, e); it.stint != nil || it.held&hasStint != 0 {
 			t.Errorf("after %v it still has its stint", e)
 		}

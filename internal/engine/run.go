@@ -104,7 +104,9 @@ func (s *stints) split(st *stint, now moment) {
 	for _, it := range r.its[:done] {
 		f.breaker.succeeded()
 		f.done(it)
-		s.take(it, st)
+		if it.stint == st {
+			f.give(it, hasStint)
+		}
 	}
 	if done > 0 {
 		took := now.since(st.begun)

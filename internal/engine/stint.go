@@ -110,7 +110,7 @@ func (s *stints) start(st *stint, its []*Item, begun, deadline moment) {
 // assign gives an item to a stint.
 func (s *stints) assign(it *Item, st *stint, now moment) {
 	it.stint, it.counted, it.tenantCounted = st, false, false
-	s.f.ledger.note(it, hasStint, true)
+	s.f.take(it, hasStint)
 	s.meter.starts(it, s.f.clock, now)
 }
 
@@ -145,19 +145,13 @@ func (s *stints) runs(st *stint) bool { return st.at < len(s.all) && s.all[st.at
 // free takes the items of a handler that has returned from its stint, and frees its worker.
 func (s *stints) free(st *stint) {
 	for i, it := range st.its {
-		s.take(it, st)
+		if it.stint == st { // otherwise another handler has it by now
+			s.f.give(it, hasStint)
+		}
 		st.its[i] = nil
 	}
 	st.its = nil
 	s.unseat(st)
-}
-
-// take takes an item from a stint, if the stint still has it.
-func (s *stints) take(it *Item, st *stint) {
-	if it.stint == st {
-		it.stint = nil
-		s.f.ledger.note(it, hasStint, false)
-	}
 }
 
 // unseat lets another worker begin instead of this one.

@@ -14,7 +14,7 @@ import (
 // An item whose lease or source has ended does not start, and takes no handler's place.
 func TestWhatDoesNotStart(t *testing.T) {
 	for name, spoil := range map[string]func(it *Item){
-		"its lease has ended":    func(it *Item) { it.lease.set(it.in.flow.clock.now()) },
+		"its lease has ended":    func(it *Item) { it.lease.ends = it.in.flow.clock.now() },
 		"its source was revoked": func(it *Item) { it.src.kill() },
 		"":                       func(*Item) {},
 	} {

@@ -1,14 +1,10 @@
 package engine
 
-import (
-	"sync/atomic"
-	"time"
-)
+import "time"
 
 // lease is the state of an item's lease.
 type lease struct {
-	since moment
-	ends  atomic.Int64 // a moment; written under the lock
+	since, ends moment
 	// of a renewal in flight, closed with its answer; the lease is then in the timeline at its end
 	renewing chan struct{}
 	going    bool // a release or retry is in flight: a later renewal would make the message invisible again
@@ -17,14 +13,8 @@ type lease struct {
 	entry      *dueAt // nil: the item is not in the timeline
 }
 
-func (l *lease) end() moment     { return moment(l.ends.Load()) }
-func (l *lease) set(ends moment) { l.ends.Store(int64(ends)) }
-
 // overBy reports whether a lease has ended by now.
-func (l *lease) overBy(now moment) bool {
-	ends := l.end()
-	return ends != noMoment && ends <= now
-}
+func (l *lease) overBy(now moment) bool { return l.ends != noMoment && l.ends <= now }
 
 // timeline has items sorted by the time at which something is due for their leases: a list of times, each with the list
 // of its items. Insertion searches from the latest time, where the place almost always is, because leases end almost in
