@@ -143,10 +143,9 @@ func (d *Delivery) skip(err error) bool {
 }
 
 // undecodable is the error of a body that cannot be decoded.
-type undecodable struct{ err error }
+type undecodable struct{ error }
 
-func (e *undecodable) Error() string { return e.err.Error() }
-func (e *undecodable) Unwrap() error { return e.err }
+func (e *undecodable) Unwrap() error { return e.error }
 
 // Sender sends values of one type through a producer.
 type Sender[T any] struct {

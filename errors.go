@@ -43,11 +43,11 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
-	s := e.Op + " " + e.Channel
+	message := ""
 	if e.MessageID != "" {
-		s += " message " + e.MessageID
+		message = " message " + e.MessageID
 	}
-	return s + ": " + e.Err.Error()
+	return fmt.Sprintf("%s %s%s: %v", e.Op, e.Channel, message, e.Err)
 }
 
 func (e *Error) Unwrap() error { return e.Err }
@@ -213,19 +213,18 @@ const (
 type mark struct {
 	kind  markKind
 	after time.Duration
-	err   error
+	error // that is marked
 }
 
 func marked(err error, m mark) error {
 	if err == nil {
 		return nil
 	}
-	m.err = err
+	m.error = err
 	return &m
 }
 
-func (m *mark) Error() string { return m.err.Error() }
-func (m *mark) Unwrap() error { return m.err }
+func (m *mark) Unwrap() error { return m.error }
 
 func markOf(err error) mark {
 	var m *mark

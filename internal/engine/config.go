@@ -193,5 +193,5 @@ func withCause(text string, err error) string {
 	if err == nil {
 		return text
 	}
-	return text + ": " + err.Error()
+	return fmt.Sprintf("%s: %v", text, err)
 }
