@@ -96,14 +96,14 @@ func Idempotent(store IdempotencyStore, key func(*Delivery) string, atMost time.
 			if k == "" {
 				return Permanent(errors.New("the idempotency key of the message is empty: return a key for every message from the key function of Idempotent"))
 			}
-			return once(ctx, store, d, d.Channel+"/"+k, atMost, func() error { return next(ctx, d) })
+			return once(ctx, store, d, d.Channel+"/"+k, atMost, next)
 		}
 	}
 }
 
-// once does the work of a delivery whose key is neither finished nor claimed.
+// once handles a delivery whose key is neither finished nor claimed.
 func once(
-	ctx context.Context, store IdempotencyStore, d *Delivery, key string, atMost time.Duration, work func() error,
+	ctx context.Context, store IdempotencyStore, d *Delivery, key string, atMost time.Duration, handler Handler,
 ) error {
 	owner := rand.Text()
 	claim, err := store.Begin(ctx, key, owner, atMost)
@@ -115,24 +115,23 @@ func once(
 	case claim.State == ClaimBusy:
 		return &busyError{claim.wait(time.Now())}
 	}
-	say := func(f func(context.Context) error) error {
+	end := func(done bool) error {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeTimeout)
 		defer cancel()
-		return f(ctx)
+		if done {
+			return store.Finish(ctx, key)
+		}
+		return store.Abandon(ctx, key, owner)
 	}
-	abandon := func(ctx context.Context) error { return store.Abandon(ctx, key, owner) }
 	returned := false
 	defer func() {
-		if !returned { // the work panicked, or ended its goroutine
-			_ = say(abandon) // otherwise the claim ends by itself
+		if !returned { // the handler panicked, or ended its goroutine
+			_ = end(false) // otherwise the claim ends by itself
 		}
 	}()
-	err = work()
+	err = handler(ctx, d)
 	returned = true
-	if !d.IsDone(err) {
-		return errors.Join(err, say(abandon))
-	}
-	return errors.Join(err, say(func(ctx context.Context) error { return store.Finish(ctx, key) }))
+	return errors.Join(err, end(d.IsDone(err)))
 }
 
 // wait is the time after which to ask again.
