@@ -180,22 +180,12 @@ func IsTransient(err error) bool {
 	return errors.As(err, &network) || errors.As(err, &call) || errors.As(err, &path)
 }
 
-// engineVerdict converts a verdict for the engine.
+// engineVerdict converts a verdict for the engine, whose first actions are the same. An unknown action is done.
 func engineVerdict(v Verdict) engine.Verdict {
-	ev := engine.Verdict{After: v.After}
-	switch v.Action {
-	case ActionRetry:
-		ev.Action = engine.ActionRetry
-	case ActionReject:
-		ev.Action = engine.ActionReject
-	case ActionDrop:
-		ev.Action = engine.ActionDrop
-	case ActionStop:
-		ev.Action = engine.ActionStop
-	default:
-		ev.Action = engine.ActionDone
+	if v.Action > ActionStop {
+		v.Action = ActionDone
 	}
-	return ev
+	return engine.Verdict{Action: engine.Action(v.Action), After: v.After}
 }
 
 // verdictOf converts the engine's verdict. A released delivery has none.
@@ -203,13 +193,8 @@ func verdictOf(v engine.Verdict) Verdict {
 	switch v.Action {
 	case engine.ActionRetry, engine.ActionHold:
 		return Verdict{Action: ActionRetry, After: v.After}
-	case engine.ActionReject:
-		return Verdict{Action: ActionReject}
-	case engine.ActionDrop:
-		return Verdict{Action: ActionDrop}
-	case engine.ActionStop:
-		return Verdict{Action: ActionStop}
-	default:
+	case engine.ActionRelease:
 		return Verdict{}
 	}
+	return Verdict{Action: Action(v.Action)}
 }

@@ -119,12 +119,12 @@ const (
 // Action is the kind of a Verdict.
 type Action uint8
 
-// The actions of a Verdict.
+// The actions of a Verdict. The first five are those of the application, in its order.
 const (
 	ActionDone    Action = iota // it was handled
-	ActionDrop                  // it is deleted without a dead letter
 	ActionRetry                 // it is delivered again after Verdict.After
 	ActionReject                // it is moved to the dead letters
+	ActionDrop                  // it is deleted without a dead letter
 	ActionStop                  // it is released, and the session ends with Verdict.Reason
 	ActionRelease               // it is released, and no attempt is counted
 	ActionHold                  // it is held for Verdict.After and starts again; no attempt is counted
