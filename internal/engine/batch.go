@@ -57,8 +57,8 @@ func (r *runner) workedBatch(st *stint, its []*Item, chosen []*Verdict, failed m
 	cause := st.ctx.end()
 	f.lock()
 	f.stints.returned(st, now)
+	f.stints.meter.failed += len(failed)
 	f.unlock()
-	r.failed.Add(int64(len(failed)))
 	its = slices.Clone(its) // the stint's own list is cleared when the stint is over
 	took := now.since(st.begun)
 	vs := r.verdicts(st, its, chosen, failed, cause)

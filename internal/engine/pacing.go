@@ -31,6 +31,7 @@ type Demand struct {
 // starts or ends.
 type meter struct {
 	started, ended int // deliveries
+	failed         int // handlers
 	oldest         time.Duration
 	spent          time.Duration // by the handlers that have ended
 
@@ -58,10 +59,9 @@ func (m *meter) starts(it *Item, c clock, now moment) {
 
 // pacing adapts the pool of a consumer to the age of its deliveries.
 type pacing struct {
-	f      *flow
-	cfg    *Config
-	obs    Observer
-	runner *runner
+	f   *flow
+	cfg *Config
+	obs Observer
 
 	mu      sync.Mutex
 	pacer   *pace.Pacer
@@ -79,7 +79,7 @@ type pacing struct {
 }
 
 func newPacing(s *Session, floor int) *pacing {
-	p := &pacing{f: s.flow, cfg: &s.cfg, obs: s.obs, runner: &s.runner}
+	p := &pacing{f: s.flow, cfg: &s.cfg, obs: s.obs}
 	p.restart(floor)
 	return p
 }
@@ -118,10 +118,9 @@ func (p *pacing) tick(now time.Time, m meter) {
 	if waiting && !since.IsZero() {
 		m.oldest = max(m.oldest, now.Sub(since))
 	}
-	failed := p.runner.failed.Swap(0)
 	p.mu.Lock()
 	sample := pace.Sample{
-		Now: now, Workers: p.workers, Started: m.started, Ended: m.ended, Failed: min(int(failed), m.ended),
+		Now: now, Workers: p.workers, Started: m.started, Ended: m.ended, Failed: min(m.failed, m.ended),
 		Oldest: m.oldest, Waiting: waiting,
 	}
 	if m.ended > 0 {

@@ -93,10 +93,9 @@ func (w *worker) take(f *flow, now moment) {
 
 // runner calls the handlers of a session, and settles their items.
 type runner struct {
-	f      *flow
-	cfg    *Config
-	obs    Observer
-	failed atomic.Int64 // failed handlers since the size of the pool was last checked
+	f   *flow
+	cfg *Config
+	obs Observer
 }
 
 // work calls the handler of a started item, or the handlers of a run that begins with it, and settles.
@@ -131,6 +130,9 @@ func (r *runner) worked(st *stint, c *call) {
 		f.fleet.retire(st.worker)
 	}
 	mine, done := st.has(it), isDone(c.chosen, err)
+	if !done {
+		f.stints.meter.failed++
+	}
 	switch {
 	case !mine: // it was abandoned, and its verdict is being sent
 		f.stints.free(st)
@@ -143,9 +145,6 @@ func (r *runner) worked(st *stint, c *call) {
 		return
 	}
 	f.unlock()
-	if !done {
-		r.failed.Add(1)
-	}
 	if mine {
 		v := r.decide(it, c.chosen, cause, err)
 		r.obs.Ended(it.Owner, v, err, now.since(st.begun)) // before the service gets the verdict
