@@ -46,11 +46,11 @@ func (m ProvisionMode) driver() driver.Mode {
 func deadLetters(
 	ctx context.Context, b Backend, name, option string, ch driver.Channel,
 ) (driver.Channel, error) {
-	f, ok := b.(driver.Finder)
+	p, ok := b.(driver.Provisioner)
 	if !ok {
 		return ch, nil
 	}
-	found, err := f.Find(ctx, ch)
+	found, err := p.Find(ctx, ch)
 	of := ch
 	of.DeadLetter = false
 	switch {

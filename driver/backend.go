@@ -7,8 +7,8 @@ import (
 )
 
 // Backend opens senders and receivers of channels. It is safe for concurrent use. A Backend may also be a
-// [Provisioner], a [Finder], an [Inspector], a [Transformer] and an [Addresser]; the core asserts these abilities once,
-// at construction.
+// [Provisioner], an [Inspector], a [Transformer] and an [Addresser]; the core asserts these abilities once, at
+// construction.
 type Backend interface {
 	Sender(ctx context.Context, to Channel) (Sender, error)
 	Receiver(ctx context.Context, from Channel, o ReceiverOptions) (Receiver, error)

@@ -2,8 +2,8 @@
 //
 // Its nouns: a [Backend] opens senders and receivers of a [Channel]. A [Sender] takes prepared messages in batches. A
 // [Receiver] returns one [Delivery] per message; each comes from a [Source] and is held under a lease. A [Settlement]
-// says what becomes of a delivery. A [Provisioner] creates what a [ChannelSpec] asks for, a [Finder] finds dead
-// letters, an [Inspector] reports the [Depth] of a channel, an [Extender] renews leases, an [AttemptLog] stores the
+// says what becomes of a delivery. A [Provisioner] creates what a [ChannelSpec] asks for, and finds dead letters;
+// an [Inspector] reports the [Depth] of a channel, an [Extender] renews leases, an [AttemptLog] stores the
 // number of attempts, a [Finisher] records finished deliveries, and a [Log] says what holds it up. A [Transformer]
 // sends messages and finishes deliveries in one transaction. A [Store] keeps bodies that are too large for their
 // messages, and an [Opener] reads one; a [Copier] copies objects of a store, and a [Lister] lists them. A [Raw] message

@@ -9,14 +9,11 @@ import (
 // dead letters it creates nothing: the consumer of the original channel creates the dead letters' queue.
 type Provisioner interface {
 	Ensure(ctx context.Context, s ChannelSpec) error
-}
 
-// Finder is a Backend that finds existing dead letters. The core calls it instead of a Provisioner when dead letters
-// are opened, because only the consumer of the original channel may create them.
-type Finder interface {
 	// Find returns the dead-letter channel dead with Ordered set to what the service reports, whatever dead.Ordered
-	// says; if the service does not report it, Ordered is unchanged. Find creates and changes nothing. The error for
-	// dead letters that do not exist is of class NotFound.
+	// says; if the service does not report it, Ordered is unchanged. The core calls it instead of Ensure when dead
+	// letters are opened. Find creates and changes nothing. The error for dead letters that do not exist is of class
+	// NotFound.
 	Find(ctx context.Context, dead Channel) (Channel, error)
 }
 

@@ -63,7 +63,7 @@ func harness(mode string, o kafka.Options, open func(t testing.TB, o kafka.Optio
 			Ordered: !unordered && o.Ordering != kafka.OrderByPartition, Delays: unordered,
 			Retries: unordered || o.Retries == kafka.RetryPark,
 			Leases:  o.GroupProtocol == kafka.GroupShare, DeadLetters: true, Provisions: true, Exchanges: true,
-			Inspects: true, LongPolls: true, Finds: true, Lists: true, Purges: true, Removes: true, Meters: true,
+			Inspects: true, LongPolls: true, Lists: true, Purges: true, Removes: true, Meters: true,
 			Snapshots:  true,
 			Plans:      true,
 			Rewinds:    o.GroupProtocol != kafka.GroupShare,

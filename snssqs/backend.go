@@ -15,7 +15,7 @@ import (
 	"github.com/godwitmq/godwit/snssqs/internal/trust"
 )
 
-// Backend is a driver.Backend, driver.Provisioner, driver.Finder, driver.Inspector and driver.Operator on Amazon SNS
+// Backend is a driver.Backend, driver.Provisioner, driver.Inspector and driver.Operator on Amazon SNS
 // and SQS.
 type Backend struct {
 	clients     *client.Clients

@@ -27,7 +27,7 @@ type breakage struct {
 	settle  func(r driver.Receiver, ctx context.Context, batch []driver.Settlement) error
 	extend  func(x driver.Extender, ctx context.Context, hs []driver.Handle, by time.Duration) (time.Time, error)
 	send    func(s driver.Sender, ctx context.Context, batch []driver.Prepared) error
-	find    func(f driver.Finder, ctx context.Context, dead driver.Channel) (driver.Channel, error)
+	find    func(p driver.Provisioner, ctx context.Context, dead driver.Channel) (driver.Channel, error)
 	ensure  func(p driver.Provisioner, ctx context.Context, spec driver.ChannelSpec) error
 	list    func(all []driver.ChannelInfo) []driver.ChannelInfo
 	meter   func(all []driver.Activity) []driver.Activity
@@ -142,8 +142,8 @@ func breakages() map[string]breakage {
 		},
 		"dead letters are found as they were asked for": {
 			seen: "reject/found",
-			find: func(f driver.Finder, ctx context.Context, dead driver.Channel) (driver.Channel, error) {
-				found, err := f.Find(ctx, dead)
+			find: func(p driver.Provisioner, ctx context.Context, dead driver.Channel) (driver.Channel, error) {
+				found, err := p.Find(ctx, dead)
 				found.Ordered = found.Ordered && dead.Ordered
 				return found, err
 			},
@@ -307,7 +307,7 @@ func TestKit(t *testing.T) {
 		Bubble: synctest.Test,
 		Can: drivertest.Abilities{
 			Ordered: true, Leases: true, Delays: true, Later: true, Cancels: true, Retries: true, DeadLetters: true,
-			Provisions: true, Inspects: true, LongPolls: true, Exchanges: true, Finds: true, TellsOrder: true,
+			Provisions: true, Inspects: true, LongPolls: true, Exchanges: true, TellsOrder: true,
 			Large: true, Lists: true, Pauses: true, Purges: true, Removes: true, Snapshots: true, Meters: true,
 			Access: true,
 		},
@@ -379,11 +379,11 @@ func (k *brokenBackend) Ensure(ctx context.Context, spec driver.ChannelSpec) err
 }
 
 func (k *brokenBackend) Find(ctx context.Context, dead driver.Channel) (driver.Channel, error) {
-	f := k.Backend.(driver.Finder)
+	p := k.Backend.(driver.Provisioner)
 	if k.b.find != nil {
-		return k.b.find(f, ctx, dead)
+		return k.b.find(p, ctx, dead)
 	}
-	return f.Find(ctx, dead)
+	return p.Find(ctx, dead)
 }
 
 func (k *brokenBackend) Inspect(ctx context.Context, ch driver.Channel) (driver.Depth, error) {

@@ -37,7 +37,6 @@ type Abilities struct {
 	Retries     bool // the service keeps Retry.After on unordered channels
 	DeadLetters bool // Reject
 	Provisions  bool // is a driver.Provisioner
-	Finds       bool // is a driver.Finder
 	TellsOrder  bool // and reports whether the dead letters are ordered
 	Exchanges   bool // one-to-many channels
 	Inspects    bool // is a driver.Inspector

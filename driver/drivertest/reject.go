@@ -17,8 +17,8 @@ func rejectCases() []testCase {
 			name:  "reject/found",
 			shows: "opening dead letters finds them as they are, and creates nothing",
 			run:   rejectFound,
-			needs: need("dead letters and a driver.Finder",
-				func(h *Harness) bool { return h.Can.DeadLetters && h.Can.Finds }),
+			needs: need("dead letters and a driver.Provisioner",
+				func(h *Harness) bool { return h.Can.DeadLetters && h.Can.Provisions }),
 		},
 		{
 			name:  "reject/ordered",
@@ -75,7 +75,7 @@ func (e *end) letters() *end {
 }
 
 func rejectFound(k *kit) {
-	f := k.backend.(driver.Finder)
+	p := k.backend.(driver.Provisioner)
 	kinds := []bool{false}
 	if k.h.Can.Ordered {
 		kinds = append(kinds, true)
@@ -84,13 +84,13 @@ func rejectFound(k *kit) {
 		ch := driver.Channel{Queue: "none", Ordered: ordered, DeadLetter: true}
 		k.ensure(driver.ChannelSpec{Channel: ch, Owner: true, Mode: driver.Never})
 		for _, owner := range []bool{false, true} {
-			err := k.backend.(driver.Provisioner).Ensure(k.ctx, driver.ChannelSpec{Channel: ch, Owner: owner})
+			err := p.Ensure(k.ctx, driver.ChannelSpec{Channel: ch, Owner: owner})
 			if driver.ClassOf(err) != driver.NotFound || err == nil {
 				k.Errorf("provision dead letters that no consumer has created: %v, of class %s, want %s", err,
 					driver.ClassOf(err), driver.NotFound)
 			}
 		}
-		if _, err := f.Find(k.ctx, ch); driver.ClassOf(err) != driver.NotFound || err == nil {
+		if _, err := p.Find(k.ctx, ch); driver.ClassOf(err) != driver.NotFound || err == nil {
 			k.Errorf("find dead letters that do not exist: %v, of class %s, want %s", err, driver.ClassOf(err),
 				driver.NotFound)
 		}
@@ -101,7 +101,7 @@ func rejectFound(k *kit) {
 		dead.DeadLetter = true
 		for _, asked := range kinds {
 			dead.Ordered = asked
-			found, err := f.Find(k.ctx, dead)
+			found, err := p.Find(k.ctx, dead)
 			if err != nil {
 				k.Fatalf("find %s as ordered %v: %v", dead, asked, err)
 			}

@@ -21,7 +21,7 @@ type Options struct {
 	Batch int
 }
 
-// Backend is a driver.Backend, driver.Provisioner, driver.Finder, driver.Inspector and driver.Operator in memory.
+// Backend is a driver.Backend, driver.Provisioner, driver.Inspector and driver.Operator in memory.
 type Backend struct {
 	o Options
 

@@ -31,7 +31,7 @@ func harness() drivertest.Harness {
 		Bubble: synctest.Test,
 		Can: drivertest.Abilities{
 			Ordered: true, Leases: true, Delays: true, Cancels: true, Retries: true, DeadLetters: true,
-			Provisions: true, Finds: true, TellsOrder: true, Exchanges: true, Inspects: true, LongPolls: true,
+			Provisions: true, TellsOrder: true, Exchanges: true, Inspects: true, LongPolls: true,
 			Lists: true, Forwards: true, ToOneQueue: true, Peeks: true, Pauses: true, Purges: true, Removes: true,
 		},
 		Open: func(t testing.TB) driver.Backend { return open(t, nil) },

@@ -60,6 +60,8 @@ func (w *ward) Operations() driver.Operations {
 	return do
 }
 
+func (w *ward) Find(_ context.Context, dead driver.Channel) (driver.Channel, error) { return dead, nil }
+
 func (w *ward) Ensure(_ context.Context, s driver.ChannelSpec) error {
 	w.specs = append(w.specs, s)
 	return nil
