@@ -25,18 +25,22 @@ func Import(ctx context.Context, b godwit.Backend, name, namespace string) (*Spe
 	if err != nil {
 		return nil, fmt.Errorf("topology: import: %w", err)
 	}
-	var channels []driver.Channel
-	for _, c := range found {
-		if !c.Mapped && !c.Channel.DeadLetter && !c.Channel.Later {
-			channels = append(channels, c.Channel)
-		}
-	}
-	specs, err := do.Specs(ctx, channels)
+	specs, err := do.Specs(ctx, own(found))
 	if err != nil {
 		return nil, fmt.Errorf("topology: import: %w", err)
 	}
 	s := declared(name, namespace, specs)
 	return s, s.Check()
+}
+
+// own are the channels that have specifications: those that are not mapped, without what belongs to them.
+func own(found []driver.ChannelInfo) (cs []driver.Channel) {
+	for _, c := range found {
+		if !c.Mapped && !c.Channel.DeadLetter && !c.Channel.Later {
+			cs = append(cs, c.Channel)
+		}
+	}
+	return cs
 }
 
 // declared is the declaration of what specifications say.

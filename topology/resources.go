@@ -236,13 +236,7 @@ func keysOf(ctx context.Context, do driver.Operations, found []driver.ChannelInf
 	if do.Specs == nil || do.Tag == nil {
 		return nil, nil
 	}
-	var channels []driver.Channel
-	for _, c := range found {
-		if !c.Mapped && !c.Channel.DeadLetter && !c.Channel.Later {
-			channels = append(channels, c.Channel)
-		}
-	}
-	specs, err := do.Specs(ctx, channels)
+	specs, err := do.Specs(ctx, own(found))
 	class := driver.ClassOf(err)
 	switch {
 	case err == nil:
