@@ -265,7 +265,7 @@ type Discarded struct {
 	Expected bool
 }
 
-// DiscardReason says why messages were discarded.
+// DiscardReason says why messages were discarded, as a driver.DiscardReason.
 type DiscardReason uint8
 
 const (
@@ -274,24 +274,4 @@ const (
 )
 
 // String is the reason's name.
-func (r DiscardReason) String() string {
-	switch r {
-	case DiscardFiltered:
-		return "filtered"
-	case DiscardFinished:
-		return "finished"
-	}
-	return "unknown reason"
-}
-
-// discardedOf converts a report of the backend.
-func discardedOf(in driver.Discarded) Discarded {
-	d := Discarded{Count: in.Count, IDs: in.IDs, Expected: in.Expected}
-	switch in.Reason {
-	case driver.DiscardFiltered:
-		d.Reason = DiscardFiltered
-	case driver.DiscardFinished:
-		d.Reason = DiscardFinished
-	}
-	return d
-}
+func (r DiscardReason) String() string { return driver.DiscardReason(r).String() }

@@ -112,7 +112,8 @@ func (o *observer) Discarded(in driver.Discarded) {
 		}
 		return
 	}
-	d := discardedOf(in)
+	why := DiscardReason(min(in.Reason, driver.DiscardFinished)) // there is no other
+	d := Discarded{Reason: why, Count: in.Count, IDs: in.IDs, Expected: in.Expected}
 	o.log.discarded(d)
 	call1(o.fault, o.hooks.Discarded, d)
 }
