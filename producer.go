@@ -158,8 +158,8 @@ func (p *Producer) Address() driver.Address { return addressOf(p.backend, p.spec
 
 // addressOf asks a backend.
 func addressOf(b Backend, ch driver.Channel) driver.Address {
-	if a, ok := b.(driver.Addresser); ok {
-		return a.Address(ch)
+	if address := driver.OperationsOf(b).Address; address != nil {
+		return address(ch)
 	}
 	return driver.Address{}
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // Backend opens senders and receivers of channels. It is safe for concurrent use. A Backend may also be a
-// [Provisioner], an [Inspector], a [Transformer] and an [Addresser]; the core asserts these abilities once, at
+// [Provisioner], an [Inspector], a [Transformer] and an [Operator]; the core asserts these abilities once, at
 // construction.
 type Backend interface {
 	Sender(ctx context.Context, to Channel) (Sender, error)
@@ -47,10 +47,7 @@ func (c Channel) String() string {
 	return name
 }
 
-// Addresser is a Backend that knows how OpenTelemetry calls its service and its channels. Address makes no request.
-type Addresser interface{ Address(c Channel) Address }
-
-// Address is where the messages of a channel are.
+// Address is where the messages of a channel are, as OpenTelemetry calls its service and its channels.
 type Address struct {
 	System      string // messaging.system: aws_sqs, aws.sns, kafka
 	Destination string // the name of the queue or topic that the channel is on

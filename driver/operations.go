@@ -19,6 +19,9 @@ type Operations struct {
 	// channel that was created or deleted within the last minutes may be missing, or still listed.
 	Catalog func(ctx context.Context) ([]ChannelInfo, error)
 
+	// Address says where a channel is, for traces and metrics. It makes no request.
+	Address func(c Channel) Address
+
 	// Plan compares what exists with specifications, and changes nothing. Nothing is returned for what is as it should
 	// be. With the mode [Declare] it compares everything that an owner's Ensure would change; a Provisioner that gets
 	// the same specification leaves no difference but those that it cannot change. With other modes it compares what a

@@ -172,7 +172,7 @@ func (b *Backend) Receiver(
 	return newReceiver(ctx, b, from, o, toHandle)
 }
 
-// Address implements driver.Addresser.
+// Address is driver.Operations.Address.
 func (b *Backend) Address(ch driver.Channel) driver.Address {
 	a := driver.Address{System: system, Destination: b.channels.TopicOf(ch)}
 	if ch.Queue != "" {

@@ -92,7 +92,7 @@ func (b *Backend) Find(ctx context.Context, dead driver.Channel) (driver.Channel
 	return b.estate.Queues.FindDeadLetters(ctx, dead)
 }
 
-// Address implements driver.Addresser.
+// Address is driver.Operations.Address.
 func (b *Backend) Address(ch driver.Channel) driver.Address { return b.estate.Address(ch) }
 
 // NewNotifier returns a notifier for a topic, which exists already. It makes no request.
@@ -103,7 +103,7 @@ func (b *Backend) NewNotifier(topicARN string) (*Notifier, error) {
 // Operations returns what an operator can do with the channels. Peek works on localaws only.
 func (b *Backend) Operations() driver.Operations {
 	do := driver.Operations{
-		Catalog: b.Catalog, Activity: b.Activity, Peek: b.Peek, Return: b.Return,
+		Catalog: b.Catalog, Address: b.Address, Activity: b.Activity, Peek: b.Peek, Return: b.Return,
 		Past: func(ctx context.Context, cs []driver.Channel, since time.Time) ([]driver.Past, error) {
 			return operate.Past(ctx, b.estate, cs, since)
 		},
