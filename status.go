@@ -264,13 +264,13 @@ func (c *Consumer) Demand(ctx context.Context) (Demand, error) {
 	if err := checkContext(ctx); err != nil {
 		return Demand{}, err
 	}
-	inspector, ok := c.backend.(driver.Inspector)
-	if !ok {
+	inspect := driver.OperationsOf(c.backend).Inspect
+	if inspect == nil {
 		return Demand{},
 			&Error{Op: "inspect", Channel: c.name, Err: fmt.Errorf("%w: this backend cannot inspect channels",
 				errors.ErrUnsupported)}
 	}
-	depth, err := inspector.Inspect(ctx, c.channel)
+	depth, err := inspect(ctx, c.channel)
 	if err != nil {
 		return Demand{}, wrapError("inspect", c.name, "", err)
 	}

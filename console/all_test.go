@@ -30,6 +30,7 @@ type told struct {
 
 func (c *told) Operations() driver.Operations {
 	do := driver.OperationsOf(c.Backend)
+	do.Inspect = c.Inspect
 	do.Activity = func(_ context.Context, cs []driver.Channel, since time.Time) ([]driver.Activity, error) {
 		all := make([]driver.Activity, len(cs))
 		for i := range cs {
@@ -53,7 +54,7 @@ func (c *told) Operations() driver.Operations {
 }
 
 func (c *told) Inspect(ctx context.Context, ch driver.Channel) (driver.Depth, error) {
-	d, err := c.Backend.(driver.Inspector).Inspect(ctx, ch)
+	d, err := driver.OperationsOf(c.Backend).Inspect(ctx, ch)
 	if age, ok := c.ages[ch.String()]; ok {
 		d.Oldest = age
 	}

@@ -1,7 +1,6 @@
 package console_test
 
 import (
-	"context"
 	"errors"
 	"net/url"
 	"os"
@@ -280,10 +279,6 @@ func (r receiving) Operations() driver.Operations {
 	do := driver.OperationsOf(r.Backend)
 	do.Peek = nil
 	return do
-}
-
-func (r receiving) Inspect(ctx context.Context, c driver.Channel) (driver.Depth, error) {
-	return r.Backend.(driver.Inspector).Inspect(ctx, c)
 }
 
 // Where messages can only be received, somebody is asked first; what was found is then shown to all.

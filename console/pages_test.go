@@ -76,10 +76,6 @@ func (h *hung) Operations() driver.Operations {
 	return do
 }
 
-func (h *hung) Inspect(ctx context.Context, c driver.Channel) (driver.Depth, error) {
-	return h.Backend.(driver.Inspector).Inspect(ctx, c)
-}
-
 // A page does not wait for a service that does not answer; the last view is shown with its error.
 func TestNowWhileTheServiceHangs(t *testing.T) {
 	h := &hung{answers: make(chan struct{})}

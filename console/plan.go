@@ -318,8 +318,8 @@ func (c *Console) exporting(w *wish) (count, do runs.Work) {
 			return p, err
 		}
 		p.Notes = []string{"The messages stay where they are. Where the service can only receive, each is received once."}
-		if in, ok := c.b.(driver.Inspector); ok {
-			d, err := in.Inspect(ctx, info.Channel)
+		if inspect := driver.OperationsOf(c.b).Inspect; inspect != nil {
+			d, err := inspect(ctx, info.Channel)
 			if err != nil {
 				return p, err
 			}

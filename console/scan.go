@@ -176,15 +176,15 @@ func (s *scans) read(ctx context.Context, w *want) (*scan, error) {
 		}
 	}
 	r := &reading{want: w, scan: scan{Channel: info, Filter: w.filter, At: time.Now(), Budget: w.budget, Total: -1}}
-	if in, ok := s.b.(driver.Inspector); ok {
-		if d, err := in.Inspect(ctx, info.Channel); err == nil {
+	do := driver.OperationsOf(s.b)
+	if do.Inspect != nil {
+		if d, err := do.Inspect(ctx, info.Channel); err == nil {
 			r.scan.Total = d.All()
 		}
 	}
-	peek := driver.OperationsOf(s.b).Peek
 	err = errors.ErrUnsupported
-	if peek != nil {
-		err = r.pages(ctx, peek)
+	if do.Peek != nil {
+		err = r.pages(ctx, do.Peek)
 	}
 	if errors.Is(err, errors.ErrUnsupported) {
 		if !w.receive {

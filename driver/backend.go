@@ -7,8 +7,7 @@ import (
 )
 
 // Backend opens senders and receivers of channels. It is safe for concurrent use. A Backend may also be a
-// [Provisioner], an [Inspector], a [Transformer] and an [Operator]; the core asserts these abilities once, at
-// construction.
+// [Provisioner], a [Transformer] and an [Operator]; the core asserts these abilities once, at construction.
 type Backend interface {
 	Sender(ctx context.Context, to Channel) (Sender, error)
 	Receiver(ctx context.Context, from Channel, o ReceiverOptions) (Receiver, error)
@@ -52,11 +51,6 @@ type Address struct {
 	System      string // messaging.system: aws_sqs, aws.sns, kafka
 	Destination string // the name of the queue or topic that the channel is on
 	Group       string // the consumer group of a log; "": there is none
-}
-
-// Inspector reports the depth of a channel without receiving from it.
-type Inspector interface {
-	Inspect(ctx context.Context, c Channel) (Depth, error)
 }
 
 // Depth is the number of messages in a channel. It is approximate where the service counts approximately.

@@ -19,6 +19,9 @@ type Operations struct {
 	// channel that was created or deleted within the last minutes may be missing, or still listed.
 	Catalog func(ctx context.Context) ([]ChannelInfo, error)
 
+	// Inspect reports the depth of a channel without receiving from it. The core calls it, too.
+	Inspect func(ctx context.Context, c Channel) (Depth, error)
+
 	// Address says where a channel is, for traces and metrics. It makes no request.
 	Address func(c Channel) Address
 

@@ -13,7 +13,7 @@ type Purged struct {
 type Removed struct {
 	// Resources are the service's names of the resources, in the order of their deletion.
 	Resources []string
-	// Messages is how many messages are deleted with them, as [Inspector] counts them.
+	// Messages is how many messages are deleted with them, as Inspect counts them.
 	Messages int64
 }
 

@@ -24,7 +24,7 @@ import (
 // deliveryTimeout is how long franz-go repeats the sending of a record.
 const deliveryTimeout = 20 * time.Second
 
-// Backend is a driver.Backend, driver.Provisioner, driver.Inspector, driver.Operator and
+// Backend is a driver.Backend, driver.Provisioner, driver.Operator and
 // driver.Transformer on Apache Kafka.
 type Backend struct {
 	o        Options

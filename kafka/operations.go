@@ -15,8 +15,8 @@ import (
 // do not move records.
 func (b *Backend) Operations() driver.Operations {
 	return driver.Operations{
-		Catalog: b.Catalog, Address: b.Address, Plan: b.provisioner.Plan, Activity: b.Activity, Peek: b.Peek,
-		Return: b.Return,
+		Catalog: b.Catalog, Inspect: b.Inspect, Address: b.Address, Plan: b.provisioner.Plan, Activity: b.Activity,
+		Peek: b.Peek, Return: b.Return,
 		Follow: func(
 			ctx context.Context, ch driver.Channel, from driver.PeekFrom, each func([]driver.Peeked) error,
 		) error {

@@ -174,7 +174,7 @@ func (a *Alerts) lookAt(ctx context.Context, l *looked, c *driver.ChannelInfo) (
 	} else {
 		is(kindTag, false, "its tags can be used")
 	}
-	d, err := a.inspect.Inspect(ctx, c.Channel)
+	d, err := a.do.Inspect(ctx, c.Channel)
 	switch {
 	case err != nil && driver.ClassOf(err) == driver.NotFound:
 		is(kindUnknown, true, "it is gone: it was deleted while it was looked at, or the service still lists it")

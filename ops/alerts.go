@@ -88,10 +88,9 @@ func (o *AlertsOptions) check() error {
 // Each alert is told once when it opens, again after 24 hours while it lasts, and once when it is resolved. A program
 // that crashes between sending a notice and noting it in the state makes the next one send the notice a second time.
 type Alerts struct {
-	o       AlertsOptions
-	do      driver.Operations
-	inspect driver.Inspector
-	sent    sync.WaitGroup
+	o    AlertsOptions
+	do   driver.Operations
+	sent sync.WaitGroup
 
 	mu      sync.Mutex
 	sending map[string]bool // by route: no second notice begins while one is being sent
@@ -114,10 +113,7 @@ func NewAlerts(b driver.Backend, o *AlertsOptions) (*Alerts, error) {
 	if err := a.o.check(); err != nil {
 		return nil, err
 	}
-	var inspects bool
-	a.do = driver.OperationsOf(b)
-	a.inspect, inspects = b.(driver.Inspector)
-	if a.do.Catalog == nil || !inspects {
+	if a.do = driver.OperationsOf(b); a.do.Catalog == nil || a.do.Inspect == nil {
 		return nil, errors.New("ops: this backend cannot be watched: it does not list channels and count their messages")
 	}
 	return a, nil

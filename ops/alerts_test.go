@@ -66,7 +66,7 @@ func (s *street) change(f func()) {
 }
 
 func (s *street) Operations() driver.Operations {
-	return driver.Operations{Catalog: s.Catalog, Activity: s.Activity}
+	return driver.Operations{Catalog: s.Catalog, Inspect: s.Inspect, Activity: s.Activity}
 }
 
 func (s *street) Catalog(context.Context) (all []driver.ChannelInfo, err error) {

@@ -84,8 +84,8 @@ func Rewind(ctx context.Context, b driver.Backend, channel string, o *RewindOpti
 		return r, err
 	}
 	r.Channel = found.Channel
-	if in, ok := b.(driver.Inspector); ok {
-		if depth, err := in.Inspect(ctx, r.Channel); err == nil {
+	if inspect := driver.OperationsOf(b).Inspect; inspect != nil {
+		if depth, err := inspect(ctx, r.Channel); err == nil {
 			r.Delayed = depth.Delayed
 		}
 	}

@@ -87,8 +87,8 @@ type export struct {
 // count counts what waits, if somebody is told.
 func (x *export) count(ctx context.Context, b driver.Backend, c driver.Channel) {
 	x.waiting = -1
-	if in, ok := b.(driver.Inspector); ok && x.o.Progress != nil {
-		if d, err := in.Inspect(ctx, c); err == nil {
+	if inspect := driver.OperationsOf(b).Inspect; inspect != nil && x.o.Progress != nil {
+		if d, err := inspect(ctx, c); err == nil {
 			x.waiting = d.All()
 		}
 	}

@@ -66,13 +66,13 @@ func catalog(ctx context.Context, b driver.Backend) ([]driver.ChannelInfo, error
 
 // look adds what waits in the channels, and removes those that do not exist any more.
 func look(ctx context.Context, b driver.Backend, all []Listed) []Listed {
-	in, ok := b.(driver.Inspector)
-	if !ok {
+	inspect := driver.OperationsOf(b).Inspect
+	if inspect == nil {
 		return all
 	}
 	calling.InParallel(len(all), func(i int) {
 		if l := &all[i]; l.Channel.Queue != "" {
-			l.Depth, l.Err = in.Inspect(ctx, l.Channel)
+			l.Depth, l.Err = inspect(ctx, l.Channel)
 		}
 	})
 	there := all[:0]

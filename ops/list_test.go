@@ -74,6 +74,12 @@ func TestList(t *testing.T) {
 // partly is a backend where some channels cannot be looked at.
 type partly struct{ *memdriver.Backend }
 
+func (p partly) Operations() driver.Operations {
+	do := p.Backend.Operations()
+	do.Inspect = p.Inspect
+	return do
+}
+
 func (p partly) Inspect(ctx context.Context, c driver.Channel) (driver.Depth, error) {
 	switch {
 	case c.DeadLetter:

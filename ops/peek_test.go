@@ -1,7 +1,6 @@
 package ops_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -18,11 +17,8 @@ import (
 type service struct{ driver.Backend }
 
 func (s service) Operations() driver.Operations {
-	return driver.Operations{Catalog: driver.OperationsOf(s.Backend).Catalog}
-}
-
-func (s service) Inspect(ctx context.Context, c driver.Channel) (driver.Depth, error) {
-	return s.Backend.(driver.Inspector).Inspect(ctx, c)
+	do := driver.OperationsOf(s.Backend)
+	return driver.Operations{Catalog: do.Catalog, Inspect: do.Inspect}
 }
 
 func bodiesOf(es []ops.Entry) (all []string) {

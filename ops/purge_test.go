@@ -13,9 +13,9 @@ import (
 )
 
 // waiting is what waits in a channel.
-func waiting(t *testing.T, b driver.Inspector, queue string) int64 {
+func waiting(t *testing.T, b driver.Backend, queue string) int64 {
 	t.Helper()
-	d, err := b.Inspect(t.Context(), driver.Channel{Queue: queue})
+	d, err := driver.OperationsOf(b).Inspect(t.Context(), driver.Channel{Queue: queue})
 	if err != nil {
 		t.Fatal(err)
 	}

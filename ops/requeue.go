@@ -193,8 +193,8 @@ func (r *requeue) prepare(ctx context.Context, b driver.Backend) error {
 		return fmt.Errorf("ops: %s is an exchange, which keeps no messages: requeue one of its queues", from.Channel)
 	}
 	r.from = from.Channel
-	if in, ok := b.(driver.Inspector); ok {
-		depth, err := in.Inspect(ctx, r.from)
+	if inspect := driver.OperationsOf(b).Inspect; inspect != nil {
+		depth, err := inspect(ctx, r.from)
 		if err != nil {
 			return fmt.Errorf("ops: look at %s: %w", r.from, err)
 		}

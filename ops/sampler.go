@@ -124,8 +124,8 @@ func NewSampler(b driver.Backend, o *SamplerOptions) (*Sampler, error) {
 	if s.do = driver.OperationsOf(b); s.do.Catalog == nil {
 		return nil, fmt.Errorf("ops: %w", errNoCatalog)
 	}
-	if _, ok := b.(driver.Inspector); !ok {
-		return nil, errors.New("ops: this backend cannot count messages: it is no driver.Inspector")
+	if s.do.Inspect == nil {
+		return nil, errors.New("ops: this backend cannot count messages: it has no Operations.Inspect")
 	}
 	if s.o.History != "" {
 		var err error

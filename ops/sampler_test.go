@@ -31,7 +31,7 @@ type looked struct {
 
 func (l *looked) Operations() driver.Operations {
 	do := l.Backend.Operations()
-	do.Catalog = l.Catalog
+	do.Catalog, do.Inspect = l.Catalog, l.Inspect
 	return do
 }
 

@@ -129,30 +129,28 @@ func (s *sweeper) tell(ctx context.Context) error {
 
 // sweeper is one sweep.
 type sweeper struct {
-	o       SweepOptions
-	now     time.Time
-	do      driver.Operations
-	inspect driver.Inspector
-	memory  sweepMemory
-	facts   []*sweepFacts // of the owner's channels: queues, dead letters, exchanges
-	exist   map[driver.Channel]bool
-	known   map[string]time.Time        // since when, by address: those whose age the service does not tell
-	fed     map[driver.Channel][]string // the subscribers of exchanges
-	report  SweepReport
-	mu      sync.Mutex // guards fed
+	o      SweepOptions
+	now    time.Time
+	do     driver.Operations
+	memory sweepMemory
+	facts  []*sweepFacts // of the owner's channels: queues, dead letters, exchanges
+	exist  map[driver.Channel]bool
+	known  map[string]time.Time        // since when, by address: those whose age the service does not tell
+	fed    map[driver.Channel][]string // the subscribers of exchanges
+	report SweepReport
+	mu     sync.Mutex // guards fed
 }
 
 // able checks that the backend can do all that a sweep needs.
 func (s *sweeper) able(b driver.Backend) error {
 	s.do = driver.OperationsOf(b)
-	inspect, inspects := b.(driver.Inspector)
 	for _, one := range []struct {
 		able bool
 		what string
 	}{
 		{s.do.Catalog != nil, "list its channels"},
 		{s.do.Activity != nil, "tell what has happened in them"},
-		{inspects, "count their messages"},
+		{s.do.Inspect != nil, "count their messages"},
 		{s.do.Remove != nil, "remove them"},
 		{s.do.Snapshot != nil, "describe them so that they can be made again"},
 	} {
@@ -160,7 +158,6 @@ func (s *sweeper) able(b driver.Backend) error {
 			return fmt.Errorf("ops: this backend cannot be swept: it cannot %s", one.what)
 		}
 	}
-	s.inspect = inspect
 	return nil
 }
 
@@ -332,7 +329,7 @@ func (s *sweeper) count(ctx context.Context) error {
 		}
 	}
 	inspect := func(f *sweepFacts) {
-		d, err := s.inspect.Inspect(ctx, f.info.Channel)
+		d, err := s.do.Inspect(ctx, f.info.Channel)
 		if err != nil {
 			f.depthErr = err
 			return

@@ -15,7 +15,7 @@ import (
 	"github.com/godwitmq/godwit/snssqs/internal/trust"
 )
 
-// Backend is a driver.Backend, driver.Provisioner, driver.Inspector and driver.Operator on Amazon SNS
+// Backend is a driver.Backend, driver.Provisioner and driver.Operator on Amazon SNS
 // and SQS.
 type Backend struct {
 	clients     *client.Clients
@@ -103,7 +103,8 @@ func (b *Backend) NewNotifier(topicARN string) (*Notifier, error) {
 // Operations returns what an operator can do with the channels. Peek works on localaws only.
 func (b *Backend) Operations() driver.Operations {
 	do := driver.Operations{
-		Catalog: b.Catalog, Address: b.Address, Activity: b.Activity, Peek: b.Peek, Return: b.Return,
+		Catalog: b.Catalog, Inspect: b.Inspect, Address: b.Address, Activity: b.Activity,
+		Peek: b.Peek, Return: b.Return,
 		Past: func(ctx context.Context, cs []driver.Channel, since time.Time) ([]driver.Past, error) {
 			return operate.Past(ctx, b.estate, cs, since)
 		},

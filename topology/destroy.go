@@ -44,8 +44,7 @@ func Destroy(ctx context.Context, b godwit.Backend, s *Spec, o *DestroyOptions) 
 		opts = *o
 	}
 	do := driver.OperationsOf(b)
-	inspector, inspects := b.(driver.Inspector)
-	if do.Catalog == nil || do.Remove == nil || !inspects {
+	if do.Catalog == nil || do.Remove == nil || do.Inspect == nil {
 		return nil, errors.New("topology: destroy: this backend cannot delete channels")
 	}
 	found, err := do.Catalog(ctx)
@@ -65,7 +64,7 @@ func Destroy(ctx context.Context, b godwit.Backend, s *Spec, o *DestroyOptions) 
 	for _, c := range found {
 		one := Destroyed{Channel: c.Channel.String(), Name: c.Address}
 		if c.Channel.Queue != "" {
-			depth, err := inspector.Inspect(ctx, c.Channel)
+			depth, err := do.Inspect(ctx, c.Channel)
 			if err != nil {
 				return nil, fmt.Errorf("topology: destroy: count the messages of %s: %w", c.Channel, err)
 			}

@@ -383,15 +383,15 @@ const askFrom = 100
 
 // askMany asks somebody at a terminal before many messages of a channel are moved or deleted.
 func askMany(ctx context.Context, b driver.Backend, channel, do string) error {
-	in, ok := b.(driver.Inspector)
-	if !ok || !screen.Interactive(os.Stdin) {
+	inspect := driver.OperationsOf(b).Inspect
+	if inspect == nil || !screen.Interactive(os.Stdin) {
 		return nil
 	}
 	info, err := ops.Find(ctx, b, channel)
 	if err != nil {
 		return err
 	}
-	depth, err := in.Inspect(ctx, info.Channel)
+	depth, err := inspect(ctx, info.Channel)
 	if err != nil || depth.All() <= askFrom {
 		return err
 	}

@@ -126,11 +126,11 @@ func (o *laterLsOptions) count(ctx context.Context, b driver.Backend, channel st
 	if err != nil {
 		return err
 	}
-	in, ok := b.(driver.Inspector)
-	if !ok {
+	inspect := driver.OperationsOf(b).Inspect
+	if inspect == nil {
 		return fmt.Errorf("%s: the backend does not count messages", channel)
 	}
-	depth, err := in.Inspect(ctx, found.Channel)
+	depth, err := inspect(ctx, found.Channel)
 	switch {
 	case err != nil:
 		return err

@@ -137,6 +137,7 @@ type counted struct {
 
 func (b *counted) Operations() driver.Operations {
 	do := driver.OperationsOf(b.Backend)
+	do.Inspect = b.Inspect
 	do.Activity = func(ctx context.Context, cs []driver.Channel, since time.Time) ([]driver.Activity, error) {
 		all := make([]driver.Activity, len(cs))
 		for i, ch := range cs {

@@ -28,6 +28,7 @@ type busy struct {
 
 func (b *busy) Operations() driver.Operations {
 	do := driver.OperationsOf(b.Backend)
+	do.Inspect = b.Inspect
 	do.Activity = func(_ context.Context, cs []driver.Channel, since time.Time) ([]driver.Activity, error) {
 		all := make([]driver.Activity, len(cs))
 		for i, c := range cs {
@@ -47,7 +48,7 @@ func (b *busy) Operations() driver.Operations {
 }
 
 func (b *busy) Inspect(ctx context.Context, c driver.Channel) (driver.Depth, error) {
-	d, err := b.Backend.(driver.Inspector).Inspect(ctx, c)
+	d, err := driver.OperationsOf(b.Backend).Inspect(ctx, c)
 	d.Oldest = b.ages[c.String()]
 	return d, err
 }

@@ -386,10 +386,6 @@ func (k *brokenBackend) Find(ctx context.Context, dead driver.Channel) (driver.C
 	return p.Find(ctx, dead)
 }
 
-func (k *brokenBackend) Inspect(ctx context.Context, ch driver.Channel) (driver.Depth, error) {
-	return k.Backend.(driver.Inspector).Inspect(ctx, ch)
-}
-
 func (k *brokenBackend) Operations() driver.Operations {
 	inner := driver.OperationsOf(k.Backend)
 	do := inner

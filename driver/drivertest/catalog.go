@@ -18,7 +18,7 @@ func catalogCases() []testCase {
 		name:  "catalog/empty",
 		shows: "a look at a channel that does not exist does not create it",
 		run:   catalogEmpty,
-		needs: need("Operations.Catalog and a driver.Inspector", func(h *Harness) bool {
+		needs: need("Operations.Catalog and Operations.Inspect", func(h *Harness) bool {
 			return h.Can.Lists && h.Can.Inspects
 		}),
 	}}
@@ -55,7 +55,7 @@ func catalogChannels(k *kit) {
 
 func catalogEmpty(k *kit) {
 	ch := driver.Channel{Queue: "unseen"}
-	if _, err := k.backend.(driver.Inspector).Inspect(k.ctx, ch); driver.ClassOf(err) != driver.NotFound || err == nil {
+	if _, err := k.do.Inspect(k.ctx, ch); driver.ClassOf(err) != driver.NotFound || err == nil {
 		k.Errorf("inspect a channel that does not exist: %v, want it of class %s", err, driver.NotFound)
 	}
 	if got := k.listed("unseen", "unseen@dlq"); len(got) > 0 {

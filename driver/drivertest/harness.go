@@ -39,7 +39,7 @@ type Abilities struct {
 	Provisions  bool // is a driver.Provisioner
 	TellsOrder  bool // and reports whether the dead letters are ordered
 	Exchanges   bool // one-to-many channels
-	Inspects    bool // is a driver.Inspector
+	Inspects    bool // has Operations.Inspect
 	Lists       bool // has Operations.Catalog
 	Rewinds     bool // has Operations.Rewind
 	Forwards    bool // its Senders are driver.Forwarders, its Receivers know *driver.Raw; has Operations.Return

@@ -29,6 +29,7 @@ func operationsComplete(k *kit) {
 		hasPartner bool
 	}{
 		{"Catalog", can.Lists, do.Catalog != nil, "", true},
+		{"Inspect", can.Inspects, do.Inspect != nil, "", true},
 		{"Activity", can.Meters, do.Activity != nil, "", true},
 		{"Access", can.Access, do.Access != nil, "", true},
 		{"Members", can.Members, do.Members != nil, "", true},

@@ -26,7 +26,7 @@ func provisionCases() []testCase {
 			name:  "inspect/depth",
 			shows: "the depth counts waiting messages and those in flight",
 			run:   inspectDepth,
-			needs: need("a driver.Inspector and leases",
+			needs: need("Operations.Inspect and leases",
 				func(h *Harness) bool { return h.Can.Inspects && h.Can.Leases }),
 		},
 	}
@@ -87,7 +87,7 @@ func inspectDepth(k *kit) {
 	var got driver.Depth
 	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(wait / 4) { // services count approximately
 		var err error
-		if got, err = k.backend.(driver.Inspector).Inspect(k.ctx, e.ch); err != nil {
+		if got, err = k.do.Inspect(k.ctx, e.ch); err != nil {
 			k.Fatal(err)
 		}
 		if got.Waiting == 2 && got.InFlight == 1 {

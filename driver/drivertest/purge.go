@@ -7,7 +7,7 @@ func purgeCases() []testCase {
 		name:  "purge/all",
 		shows: "a purge deletes all messages of the channel, and nothing of others; a dry run counts them",
 		run:   purgeAll,
-		needs: need("Operations.Purge and a driver.Inspector", func(h *Harness) bool {
+		needs: need("Operations.Purge and Operations.Inspect", func(h *Harness) bool {
 			return h.Can.Purges && h.Can.Inspects
 		}),
 	}, {

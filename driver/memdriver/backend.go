@@ -21,7 +21,7 @@ type Options struct {
 	Batch int
 }
 
-// Backend is a driver.Backend, driver.Provisioner, driver.Inspector and driver.Operator in memory.
+// Backend is a driver.Backend, driver.Provisioner and driver.Operator in memory.
 type Backend struct {
 	o Options
 
@@ -279,7 +279,7 @@ func permanent(format string, args ...any) error {
 // Operations returns what an operator can do with the channels.
 func (b *Backend) Operations() driver.Operations {
 	return driver.Operations{
-		Catalog: b.Catalog, Peek: b.Peek, Return: b.Return, Purge: b.Purge, Remove: b.Remove,
+		Catalog: b.Catalog, Inspect: b.Inspect, Peek: b.Peek, Return: b.Return, Purge: b.Purge, Remove: b.Remove,
 		Pause: b.Pause, Resume: b.Resume,
 		Cancel: func(_ context.Context, to driver.Channel, id string) (bool, error) {
 			b.mu.Lock()

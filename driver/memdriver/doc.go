@@ -6,7 +6,7 @@
 // Its nouns, a file each, best read in this order:
 //
 //   - A [Backend] (backend.go) finds and creates what channels need: exchanges, queues and dead letters. It is a
-//     driver.Provisioner and a driver.Inspector.
+//     driver.Provisioner and a driver.Operator.
 //   - A queue (queue.go) is a heap of lanes, ordered by the time at which each can be received. A delay, a waiting
 //     retry and a lease are the same thing: a time in the future.
 //   - A sender (sender.go) checks and copies a message once, in Prepare, and puts it into every queue whose filter lets

@@ -149,8 +149,8 @@ func (p *pacing) tick(now time.Time, m meter) {
 		p.looked = now
 	}
 	p.mu.Unlock()
-	if inspector, ok := p.cfg.Backend.(driver.Inspector); ok && look {
-		p.looks.Go(func() { p.look(inspector) })
+	if look {
+		p.looks.Go(p.look)
 	}
 	if more != 0 {
 		p.resize(n, more)
@@ -172,10 +172,14 @@ func (p *pacing) resize(n, more int) {
 }
 
 // look requests the size of the backlog. If the service does not tell it, only the age of deliveries counts.
-func (p *pacing) look(inspector driver.Inspector) {
+func (p *pacing) look() {
+	inspect := driver.OperationsOf(p.cfg.Backend).Inspect
+	if inspect == nil {
+		return
+	}
 	ctx, cancel := context.WithTimeout(p.f.polls, lookFor)
 	defer cancel()
-	depth, err := inspector.Inspect(ctx, p.cfg.Channel)
+	depth, err := inspect(ctx, p.cfg.Channel)
 	if err != nil {
 		p.cfg.Log.Debug("the size of the backlog could not be read", "error", err)
 	}

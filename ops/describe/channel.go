@@ -156,11 +156,11 @@ func (c *Channel) Kept() time.Duration {
 func (c *Channel) problem(err error) { c.Problems = append(c.Problems, err) }
 
 func (c *Channel) readDepth(ctx context.Context, b driver.Backend) {
-	in, ok := b.(driver.Inspector)
-	if !ok || c.Channel.Queue == "" {
+	inspect := driver.OperationsOf(b).Inspect
+	if inspect == nil || c.Channel.Queue == "" {
 		return
 	}
-	d, err := in.Inspect(ctx, c.Channel)
+	d, err := inspect(ctx, c.Channel)
 	if err != nil {
 		c.problem(err)
 		return
@@ -203,8 +203,8 @@ func (c *Channel) readRelated(ctx context.Context, b driver.Backend, all []ops.L
 		if !related(c.Channel, l.Channel) {
 			continue
 		}
-		if in, ok := b.(driver.Inspector); ok && l.Channel.Queue != "" {
-			l.Depth, l.Err = in.Inspect(ctx, l.Channel)
+		if inspect := driver.OperationsOf(b).Inspect; inspect != nil && l.Channel.Queue != "" {
+			l.Depth, l.Err = inspect(ctx, l.Channel)
 		}
 		c.Related = append(c.Related, l)
 	}

@@ -35,7 +35,7 @@ func (s *service) Operations() driver.Operations {
 		Catalog: func(context.Context) ([]driver.ChannelInfo, error) {
 			return []driver.ChannelInfo{{Channel: orders}}, nil
 		},
-		Activity: s.activity,
+		Activity: s.activity, Inspect: s.Inspect,
 		Members: func(context.Context, driver.Channel) ([]driver.Member, error) {
 			return []driver.Member{{ID: "m1", Partitions: []int32{0, 1}}}, nil
 		},

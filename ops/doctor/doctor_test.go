@@ -34,7 +34,7 @@ type ward struct {
 func (w *ward) Operations() driver.Operations {
 	do := driver.Operations{
 		Catalog:  func(context.Context) ([]driver.ChannelInfo, error) { return w.channels, nil },
-		Snapshot: w.snapshot,
+		Snapshot: w.snapshot, Inspect: w.Inspect,
 		Specs: func(_ context.Context, cs []driver.Channel) ([]driver.ChannelSpec, error) {
 			return []driver.ChannelSpec{{Channel: cs[0], Owner: true, Mode: driver.Declare, MaxReceives: 3}}, nil
 		},

@@ -42,7 +42,7 @@ func New(ctx context.Context) (Crowd, error) {
 // dead is the channel of the dead letters.
 var dead = driver.Channel{Queue: "channel-with-a-long-name-0007", DeadLetter: true}
 
-// Inspect implements driver.Backend.
+// Inspect is driver.Operations.Inspect.
 func (c Crowd) Inspect(ctx context.Context, ch driver.Channel) (driver.Depth, error) {
 	if ch == dead {
 		return driver.Depth{Waiting: Letters, Oldest: time.Hour}, nil
@@ -53,6 +53,7 @@ func (c Crowd) Inspect(ctx context.Context, ch driver.Channel) (driver.Depth, er
 // Operations implements driver.Operator.
 func (c Crowd) Operations() driver.Operations {
 	do := driver.OperationsOf(c.Backend)
+	do.Inspect = c.Inspect
 	do.Peek = func(_ context.Context, _ driver.Channel, from driver.PeekFrom, most int) (
 		all []driver.Peeked, err error,
 	) {

@@ -18,7 +18,7 @@ import (
 	"github.com/godwitmq/godwit/kafka/internal/wire"
 )
 
-// Inspect is driver.Inspector.Inspect, as kafka.Backend describes it.
+// Inspect is driver.Operations.Inspect, as kafka.Backend describes it.
 func Inspect(ctx context.Context, n *Namespace, ch driver.Channel) (driver.Depth, error) {
 	d, err := inspect(ctx, n, ch)
 	if err == nil {

@@ -101,8 +101,8 @@ func Open(ctx context.Context, b driver.Backend, from driver.Channel, hold int) 
 
 // depth returns how many messages there are; nothing, if the service does not tell.
 func (w *Walk) depth(ctx context.Context) (d driver.Depth, err error) {
-	if in, ok := w.b.(driver.Inspector); ok {
-		if d, err = in.Inspect(ctx, w.from); err != nil {
+	if inspect := driver.OperationsOf(w.b).Inspect; inspect != nil {
+		if d, err = inspect(ctx, w.from); err != nil {
 			err = fmt.Errorf("ops: look at %s: %w", w.from, err)
 		}
 	}

@@ -114,7 +114,7 @@ func TestLaterDeathsStay(t *testing.T) {
 				t.Errorf("%s: %d messages are sent, want the one that is left of the plan", c.binds, n)
 			}
 			dead := driver.Channel{Queue: "orders", DeadLetter: true}
-			if d, err := b.(driver.Inspector).Inspect(t.Context(), dead); err != nil || d.All() != 1 {
+			if d, err := driver.OperationsOf(b).Inspect(t.Context(), dead); err != nil || d.All() != 1 {
 				t.Errorf("%s: %+v are left, %v", c.binds, d, err)
 			}
 		})
