@@ -508,8 +508,8 @@ func programs() []program {
 		{
 			title: "A consumer of delayed messages",
 			about: "Of the channel `orders`, with `ProvisionNever`, on which one delayed message is due. It also needs the " +
-				"statements of \"A consumer\" and, for delays of more than a week, `sqs:SendMessage` on `orders--later`, and " +
-				"`s3:PutObject` on the bucket of a store.",
+				"statements of \"A consumer\" and, for delays of more than a week or more than 80,000 messages that wait, " +
+				"`sqs:SendMessage` on `orders--later`, and `s3:PutObject` on the bucket of a store.",
 			before: func(s *iamServer, b godwit.Backend) error {
 				return cmp.Or(made(queue)(s, b), sendsLater(queue, godwit.ProducerOptions{})(s, b))
 			},

@@ -1,11 +1,16 @@
 package godwit_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
+	"net/http"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -15,9 +20,12 @@ import (
 
 	"github.com/godwitmq/godwit"
 	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/internal/fullrun"
 	"github.com/godwitmq/godwit/localaws"
 	model "github.com/godwitmq/godwit/localaws/sqs"
+	"github.com/godwitmq/godwit/localaws/sqs/queue"
 	"github.com/godwitmq/godwit/localaws/wire"
+	"github.com/godwitmq/godwit/snssqs"
 )
 
 // arrivals are bodies with the times at which they were handled.
@@ -114,6 +122,186 @@ func TestLaterOnTime(t *testing.T) {
 			})
 		})
 	}
+}
+
+// exaggerated is the transport of a process to which the service says that a multiple of a queue's messages are hidden.
+type exaggerated struct {
+	http.RoundTripper
+	by int
+}
+
+var hiddenInJSON = regexp.MustCompile(`("ApproximateNumberOfMessagesNotVisible":")(\d+)`)
+
+// RoundTrip implements http.RoundTripper.
+func (e exaggerated) RoundTrip(r *http.Request) (*http.Response, error) {
+	answer, err := e.RoundTripper.RoundTrip(r)
+	if err != nil || !strings.HasSuffix(r.Header.Get("X-Amz-Target"), ".GetQueueAttributes") {
+		return answer, err
+	}
+	body, err := io.ReadAll(answer.Body)
+	if err != nil {
+		return nil, err
+	}
+	body = hiddenInJSON.ReplaceAllFunc(body, func(found []byte) []byte {
+		parts := hiddenInJSON.FindSubmatch(found)
+		n, _ := strconv.Atoi(string(parts[2]))
+		return fmt.Appendf(parts[1], "%d", n*e.by)
+	})
+	answer.Body, answer.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	return answer, answer.Body.Close()
+}
+
+// hides makes the queue of later messages, and limits how many of it are hidden at the same time.
+func (p *process) hides(most int) *queue.Queue {
+	p.Helper()
+	m := godwit.Message{Body: []byte("first"), Delay: 20 * time.Minute}
+	if err := p.producer("orders", false).Send(p.Context(), m); err != nil {
+		p.Fatal(err)
+	}
+	later := p.server.SQS().Queue("orders--later").Model()
+	limits := later.Config()
+	limits.InFlight = most
+	later.Configure(limits)
+	return later
+}
+
+// More messages wait than SQS hides: the others wait by its delays, and none is late. The full run has the limit and
+// the number of messages that docs/later.md names.
+func TestLaterBeyondWhatIsHidden(t *testing.T) {
+	inWorld(t, func(w *world) {
+		n, scale := fullrun.Pick(1000, 500_000), fullrun.Pick(200, 1)
+		most := fullrun.Pick(10*time.Minute, 30*time.Minute)
+		w.server.Control("sqs.*", func(context.Context, *localaws.Request) localaws.Outcome {
+			return localaws.Outcome{Delay: 5 * time.Millisecond}
+		})
+		var a arrivals
+		p := w.apart(snssqs.Options{Transport: exaggerated{w.server.Transport(), scale}})
+		stop := p.consume("orders", false, a.handle)
+		later, producer := p.hides(120_000/scale), p.producer("orders", false)
+		due, random := map[string]time.Time{"first": time.Now().Add(20 * time.Minute)}, rand.New(rand.NewPCG(1, 2))
+		begin := time.Now().Add(fullrun.Pick(18*time.Minute, 20*time.Minute))
+		requests := func() (n int) {
+			for _, k := range w.server.Calls() {
+				n += k
+			}
+			return n
+		}
+		before := requests()
+		for first := 0; first < n; first += 10_000 {
+			var ms []godwit.Message
+			for i := first; i < min(n, first+10_000); i++ {
+				m := body(fmt.Sprint("m", i))
+				m.At = begin.Add(time.Duration(random.Int64N(int64(most))))
+				due[string(m.Body)] = m.At
+				ms = append(ms, m)
+			}
+			if err := producer.SendBatch(w.Context(), ms); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(5 * time.Second)
+		}
+		hidden := 0
+		for time.Until(begin) > -most {
+			time.Sleep(time.Second)
+			hidden = max(hidden, later.Stats().InFlight)
+		}
+		time.Sleep(time.Minute)
+		stop()
+		a.once(t, due)
+		if made := requests() - before; made > 8*n {
+			t.Errorf("%d messages have taken %d requests", n, made)
+		}
+		if hidden < 80_000/scale || hidden >= 120_000/scale {
+			t.Errorf("at most %d messages were hidden", hidden)
+		}
+		w.visible("orders--later", 0)
+	})
+}
+
+// Messages beyond those that may be hidden, which the waker may not send again, are hidden for some minutes.
+func TestLaterMayNotWaitByDelays(t *testing.T) {
+	inWorld(t, func(w *world) {
+		var a arrivals
+		p := w.apart(snssqs.Options{Transport: exaggerated{w.server.Transport(), 1000}})
+		stop, due := p.consume("orders", false, a.handle), map[string]time.Time{}
+		p.hides(10_000)
+		due["first"] = time.Now().Add(20 * time.Minute)
+		var ms []godwit.Message
+		for i := range 500 {
+			m := body(fmt.Sprint("m", i))
+			m.At = time.Now().Add(2*time.Hour + time.Duration(i)*time.Second/10)
+			due[string(m.Body)] = m.At
+			ms = append(ms, m)
+		}
+		if err := p.producer("orders", false).SendBatch(w.Context(), ms); err != nil {
+			t.Fatal(err)
+		}
+		w.server.Control("sqs.SendMessageBatch", func(_ context.Context, r *localaws.Request) localaws.Outcome {
+			if strings.HasSuffix(r.Input.(*model.SendMessageBatchInput).QueueURL, "--later") {
+				return localaws.Outcome{Err: &wire.Error{Code: "AccessDenied", Message: "denied", Status: 403}}
+			}
+			return localaws.Outcome{}
+		})
+		time.Sleep(time.Hour)
+		if n := w.calls("sqs.ReceiveMessage"); n > 1000 {
+			t.Errorf("%d receives in an hour", n)
+		}
+		time.Sleep(2 * time.Hour)
+		stop()
+		a.once(t, due)
+	})
+}
+
+// A waker of an earlier version hides all that SQS hides. Until the first of these is due, nothing else is received.
+// Then the new waker makes room, and what follows is in time.
+func TestLaterBesideAnOldWaker(t *testing.T) {
+	inWorld(t, func(w *world) {
+		var a arrivals
+		p := w.apart(snssqs.Options{Transport: exaggerated{w.server.Transport(), 200}})
+		p.consume("orders", false, a.handle)() // which makes the queue of the channel
+		later := p.hides(600)
+		begin, due := time.Now().Add(20*time.Minute), map[string]time.Time{}
+		due["first"] = begin
+		var ms []godwit.Message
+		for i := range 1000 {
+			m := body(fmt.Sprint("m", i))
+			m.At = begin.Add(time.Duration(i*7%1000) * time.Second)
+			due[string(m.Body)] = m.At
+			ms = append(ms, m)
+		}
+		if err := p.producer("orders", false).SendBatch(w.Context(), ms); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(16 * time.Minute)
+		url, old := "http://localaws.internal/000000000000/orders--later", sqs.NewFromConfig(w.sdk())
+		for later.Stats().InFlight < 600 {
+			out, err := old.ReceiveMessage(w.Context(), &sqs.ReceiveMessageInput{
+				QueueUrl: &url, MaxNumberOfMessages: 10,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range out.Messages {
+				until := int32(time.Until(due[*m.Body]) / time.Second)
+				if _, err := old.ChangeMessageVisibility(w.Context(), &sqs.ChangeMessageVisibilityInput{
+					QueueUrl: &url, ReceiptHandle: m.ReceiptHandle, VisibilityTimeout: until,
+				}); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		stop := p.consume("orders", false, a.handle)
+		time.Sleep(time.Until(begin) + 20*time.Minute)
+		stop()
+		for text, at := range due {
+			if a.times(text) != 1 {
+				t.Errorf("%s came %d times", text, a.times(text))
+			} else if late := a.at[text][0].Sub(at); late < 0 || late > 5*time.Second {
+				t.Errorf("%s came %v late", text, late)
+			}
+		}
+		w.visible("orders--later", 0)
+	})
 }
 
 // runs returns a running consumer of a channel.

@@ -26,11 +26,12 @@ type queue struct {
 	clients *client.Clients
 }
 
-// receive waits for messages, and returns with them how far the clock of this machine is ahead of the service's.
-func (q *queue) receive(ctx context.Context) (ms []*wire.Message, ahead time.Duration, err error) {
+// receive waits for messages, and returns with them how far the clock of this machine is ahead of the service's. The
+// wait is never zero: a short poll asks only some of the service's machines.
+func (q *queue) receive(ctx context.Context, wait time.Duration) (ms []*wire.Message, ahead time.Duration, err error) {
 	asked := time.Now()
 	out, err := q.clients.Polls.ReceiveMessage(ctx, &sqs.ReceiveMessageInput{
-		QueueUrl: &q.URL, MaxNumberOfMessages: client.MaxBatch, WaitTimeSeconds: int32(client.MaxWait / time.Second),
+		QueueUrl: &q.URL, MaxNumberOfMessages: client.MaxBatch, WaitTimeSeconds: int32(wait / time.Second),
 		VisibilityTimeout: int32(lease / time.Second), MessageAttributeNames: []string{"All"},
 		MessageSystemAttributeNames: []types.MessageSystemAttributeName{types.MessageSystemAttributeNameAll},
 	}, client.Once, q.At())
@@ -44,6 +45,18 @@ func (q *queue) receive(ctx context.Context) (ms []*wire.Message, ahead time.Dur
 		ahead = r.Value
 	}
 	return ms, ahead, nil
+}
+
+// hidden is how many messages of the queue are hidden, about.
+func (q *queue) hidden(ctx context.Context) (int64, error) {
+	const name = types.QueueAttributeNameApproximateNumberOfMessagesNotVisible
+	out, err := q.clients.SQS.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{
+		QueueUrl: &q.URL, AttributeNames: []types.QueueAttributeName{name},
+	}, q.At())
+	if err != nil {
+		return 0, client.Failed(err, "sqs:GetQueueAttributes")
+	}
+	return wire.Number(out.Attributes[string(name)]), nil
 }
 
 // hide makes messages visible again after their times. A message that could not be hidden is visible when its lease

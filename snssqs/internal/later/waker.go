@@ -3,6 +3,7 @@ package later
 import (
 	"context"
 	"log/slog"
+	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -30,10 +31,15 @@ const (
 	// oldest is the age from which a message is sent again. SQS keeps it for 14 days, and nobody may receive from the
 	// queue for some of them.
 	oldest = 7 * 24 * time.Hour
+	// spread is how much shorter than the longest delay of the service one may be, so that messages that were sent
+	// together are not received together every 15 minutes.
+	spread = 5 * time.Minute
 	// retries is the time after which a message is tried again that can neither be sent nor rejected.
 	retries = 15 * time.Minute
-	// atOnce is how many batches are sent at the same time, where order does not matter.
+	// atOnce is how many batches are received at the same time, and how many are sent, where order does not matter.
 	atOnce = 8
+	// helpsFor is how long a poll waits that helps the first one, so that few are open when a consumer stops.
+	helpsFor = time.Second
 	// settleFor bounds the calls at the end.
 	settleFor = 5 * time.Second
 	// remembered is how many messages are known whose copy was sent and that could not be deleted.
@@ -111,15 +117,13 @@ func (w *Waker) find(ctx context.Context) *estate.Queue {
 func (w *Waker) work(ctx context.Context, q *queue) {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
-	h := newHeld()
-	var sending sync.WaitGroup
-	sending.Go(func() { w.send(ctx, q, h) })
-	for fails := 1; h.room(ctx); {
-		ms, ahead, err := q.receive(ctx)
+	s := &stint{waker: w, queue: q, held: newHeld(), helpers: make(chan struct{}, atOnce-1)}
+	s.tasks.Go(func() { w.send(ctx, q, s.held) })
+	for fails := 1; s.held.room(ctx); {
+		_, err := s.take(ctx, client.MaxWait)
 		switch {
 		case err == nil:
 			fails = 1
-			w.sort(ctx, q, ms, ahead, h)
 		case gone(err):
 			w.Queues.Forget(w.Of)
 			end()
@@ -129,16 +133,48 @@ func (w *Waker) work(ctx context.Context, q *queue) {
 			fails++
 		}
 	}
-	sending.Wait()
-	w.release(ctx, q, h.rest())
+	s.tasks.Wait()
+	w.release(ctx, q, s.held.rest())
 }
 
-// sort decides about received messages: those that are due soon are held, old ones are sent again, and the others are
-// hidden until they are due.
-func (w *Waker) sort(ctx context.Context, q *queue, ms []*wire.Message, ahead time.Duration, h *held) {
-	var soon, old, odd, done []item
-	var hidden []*wire.Message
-	var waits []time.Duration
+// stint is the work of a waker while the queue exists.
+type stint struct {
+	waker   *Waker
+	queue   *queue
+	held    *held
+	crowd   crowd
+	tasks   sync.WaitGroup
+	helpers chan struct{} // has a value for each poll that helps
+}
+
+// take receives once, and decides about what came. After a full batch, another poll helps until less is there.
+func (s *stint) take(ctx context.Context, wait time.Duration) (full bool, err error) {
+	ms, ahead, err := s.queue.receive(ctx, wait)
+	if full = len(ms) == client.MaxBatch; full {
+		select {
+		case s.helpers <- struct{}{}:
+			s.tasks.Go(func() { s.help(ctx) })
+		default:
+		}
+	}
+	s.sort(ctx, ms, ahead)
+	return full, err
+}
+
+func (s *stint) help(ctx context.Context) {
+	defer func() { <-s.helpers }()
+	for s.held.room(ctx) {
+		if full, err := s.take(ctx, helpsFor); !full || err != nil {
+			return
+		}
+	}
+}
+
+// sort decides about received messages: those that are due soon are held, and the others are hidden until they are due.
+// Old ones are sent again, and also those for which the service might have no room among the hidden ones.
+func (s *stint) sort(ctx context.Context, ms []*wire.Message, ahead time.Duration) {
+	w, q := s.waker, s.queue
+	var soon, early, again, odd, done []item
 	var why []error
 	now := time.Now()
 	for _, m := range ms {
@@ -156,25 +192,41 @@ func (w *Waker) sort(ctx context.Context, q *queue, ms []*wire.Message, ahead ti
 		case left < holdsFrom:
 			soon = append(soon, it)
 		case now.Add(-ahead).Sub(one.Sent) >= oldest:
-			old = append(old, it)
+			again = append(again, it)
 		default:
-			hidden = append(hidden, m)
-			waits = append(waits, min(left, longestHide-now.Sub(m.Asked)))
+			early = append(early, it)
 		}
 	}
-	h.add(soon...)
-	if len(hidden) > 0 {
-		if err := q.hide(ctx, hidden, func(i int) time.Duration { return waits[i] }); err != nil && !client.Over(ctx) {
-			w.say("hiding delayed messages failed; they are received again", err)
-		}
+	s.held.add(soon...)
+	if len(early) > 0 && !s.hide(ctx, early) {
+		again = append(again, early...)
 	}
 	w.deleteSent(ctx, q, done)
-	if len(old) > 0 {
-		w.forward(ctx, q, old, false)
+	if len(again) > 0 {
+		w.forward(ctx, q, again, false)
 	}
 	for i := range odd {
 		w.reject(ctx, q, &odd[i], why[i])
 	}
+}
+
+// hide hides messages until they are due; false: too many are hidden already.
+func (s *stint) hide(ctx context.Context, items []item) bool {
+	takes, err := s.crowd.takes(ctx, s.queue, len(items))
+	if err != nil && !client.Over(ctx) {
+		s.waker.say("the number of hidden messages is unknown; the last one is used", err)
+	}
+	if !takes {
+		return false
+	}
+	now := time.Now()
+	err = s.queue.hide(ctx, messages(items), func(i int) time.Duration {
+		return max(0, min(items[i].due.Sub(now), longestHide-now.Sub(items[i].Asked)))
+	})
+	if err != nil && !client.Over(ctx) {
+		s.waker.say("hiding delayed messages failed; they are received again", err)
+	}
+	return true
 }
 
 // send sends on messages when they are due, until ctx ends.
@@ -219,6 +271,9 @@ func (w *Waker) forward(ctx context.Context, q *queue, items []item, on bool) {
 	if on {
 		items = w.decided(ctx, q, items)
 	}
+	// A message waits on in the service, which delays any number of messages. All messages of a batch have one delay,
+	// so that they are received together.
+	delay := wire.MaxDelay - rand.N(spread)
 	var batch []driver.Prepared
 	var of []item
 	size := 0
@@ -239,6 +294,9 @@ func (w *Waker) forward(ctx context.Context, q *queue, items []item, on bool) {
 		if err != nil {
 			w.failed(ctx, q, &items[i], err)
 			continue
+		}
+		if !on {
+			wire.Delay(p, max(0, min(time.Until(items[i].due), delay)))
 		}
 		if lim := to.Limits(); lim.Bytes > 0 && size+p.Size > lim.Bytes {
 			flush()
@@ -299,6 +357,11 @@ func (w *Waker) failed(ctx context.Context, q *queue, it *item, err error) {
 	switch driver.ClassOf(err) {
 	case driver.Permanent, driver.TooLarge:
 		w.reject(ctx, q, it, err)
+	case driver.Denied:
+		w.say("sending on a delayed message is denied; it is tried again", err)
+		if left := time.Until(it.due); left > holdsFrom { // it was to wait on, and would be received every half minute
+			_ = q.hide(ctx, []*wire.Message{it.Message}, func(int) time.Duration { return min(left, retries) })
+		}
 	default:
 		w.say("sending on a delayed message failed; it is repeated", err)
 	}

@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// maxDelay is the longest delay that SQS keeps for a message, and only on a queue without order.
-	maxDelay = 900 * time.Second
+	// MaxDelay is the longest delay that SQS keeps for a message, and only on a queue without order.
+	MaxDelay = 900 * time.Second
 	// longestWait bounds all delays, because a longer one is rather a mistake in its unit.
 	longestWait = 10 * 366 * 24 * time.Hour
 )
@@ -36,7 +36,7 @@ func (e *Encoder) setDelay(w *prepared, m *driver.Message, env *envelope.Envelop
 	switch ch := e.To; {
 	case d == 0:
 		return nil
-	case d > 0 && d <= maxDelay && !ch.Ordered && ch.Queue != "" && !m.Cancellable:
+	case d > 0 && d <= MaxDelay && !ch.Ordered && ch.Queue != "" && !m.Cancellable:
 		w.delay = wholeSeconds(d)
 		if m.At.IsZero() {
 			env.Delay = w.delay
@@ -50,14 +50,14 @@ func (e *Encoder) setDelay(w *prepared, m *driver.Message, env *envelope.Envelop
 		return fmt.Errorf("message delay %v: a message with a DedupID cannot be delayed, because the service would count the "+
 			"id from when the message is due: remove one of both", d)
 	case e.Waits:
-		w.waits, w.delay = true, int32(max(0, min(d-e.Delay, maxDelay))/time.Second)
+		w.waits, w.delay = true, int32(max(0, min(d-e.Delay, MaxDelay))/time.Second)
 		if !m.At.IsZero() {
 			w.at = m.At.Add(-e.Delay)
 		}
 		return nil
-	case d > maxDelay:
+	case d > MaxDelay:
 		return fmt.Errorf("message delay %v: it must be at most %v, because nothing is created beside a queue or topic of "+
-			"snssqs.Options.Names", d, maxDelay)
+			"snssqs.Options.Names", d, MaxDelay)
 	case ch.Ordered:
 		return fmt.Errorf("message delay %v: an ordered channel of snssqs.Options.Names does not support delays of single "+
 			"messages; ConsumerOptions.Delay delays all of them", d)
@@ -181,6 +181,12 @@ func ReadWaiting(m *Message, of driver.Channel) (Waiting, error) {
 // Again is the message as it waits on.
 func (w *Waiting) Again() *driver.Forward {
 	return &driver.Forward{Raw: w.Raw(), ID: w.ID, First: w.First}
+}
+
+// Delay makes the service deliver a prepared message after a delay, which it counts in whole seconds. It is rounded
+// down, because a message that waits is received before it is due.
+func Delay(p driver.Prepared, d time.Duration) {
+	p.Wire.(*prepared).delay = int32(min(d, MaxDelay) / time.Second)
 }
 
 // Wake ends the wait of the message. Afterwards Again is the message for its channel.
