@@ -245,14 +245,9 @@ func (a *Alerts) ages(ctx context.Context, l *looked, cs []driver.ChannelInfo) {
 	}
 }
 
-const (
-	// asleepAfter is how long nobody receives from messages that wait for their time before there is an alert. What
-	// nobody wakes for some days more is lost.
-	asleepAfter = 24 * time.Hour
-	// manyHidden is from how many hidden messages on there is an alert: SQS hides at most 120,000, and then returns
-	// none.
-	manyHidden = 100_000
-)
+// manyHidden is from how many hidden messages on there is an alert: SQS hides at most 120,000, and then returns none.
+// Consumers hide fewer, unless they are of an earlier version.
+const manyHidden = 100_000
 
 // lookAtLater looks at messages that wait for their time, and reports whether it has to be looked up if somebody
 // receives from them.
@@ -262,39 +257,26 @@ func lookAtLater(l *looked, c *driver.ChannelInfo, d driver.Depth) (ask bool) {
 	l.found(one, d.InFlight >= manyHidden, fmt.Sprintf("%s hidden until they are due; SQS hides 120000 at most",
 		amount(d.InFlight, "message")))
 	one.Kind = kindAsleep
-	switch {
-	case d.All() == 0:
-		l.found(one, false, "no message waits for its time")
-	case !c.Created.IsZero() && l.at.Sub(c.Created) < asleepAfter:
-		l.found(one, false, "the queue is younger than a day")
-	default:
-		return true
+	why, err := awake(c, d, l.at)
+	if err == nil {
+		l.found(one, false, why)
 	}
-	return false
+	return err != nil
 }
 
 // asleep asks whether anybody has received from messages that wait for their time, of all channels at once.
 func (a *Alerts) asleep(ctx context.Context, l *looked, cs []driver.ChannelInfo) {
-	if len(cs) == 0 || a.do.Activity == nil {
-		return
-	}
-	channels := make([]driver.Channel, len(cs))
-	for i := range cs {
-		channels[i] = cs[i].Channel
-	}
-	all, err := a.do.Activity(ctx, channels, l.at.Add(-asleepAfter))
-	for i := range cs {
+	for i, r := range polled(ctx, a.do, cs, l.at) {
 		one := about(&cs[i])
 		one.Kind = kindAsleep
-		if err != nil || len(all) != len(cs) || !all[i].Received.Known() || !all[i].EmptyReceives.Known() {
-			continue // it stays as it was
-		}
-		if all[i].Received.Value+all[i].EmptyReceives.Value > 0 {
+		switch {
+		case !r.Known(): // it stays as it was
+		case r.Value > 0:
 			l.found(one, false, "somebody receives from it")
-			continue
+		default:
+			l.found(one, true, "nobody has received from it for a day: run a consumer of the channel, which sends on what is "+
+				"due; messages are lost 14 days after they were sent for the last time")
 		}
-		l.found(one, true, "nobody has received from it for a day: run a consumer of the channel, which sends on what is "+
-			"due; messages are lost 14 days after they were sent for the last time")
 	}
 }
 

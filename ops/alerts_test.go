@@ -291,6 +291,45 @@ func TestAlertsOfLaterMessages(t *testing.T) {
 		"resolved orders@later: 0 messages hidden until they are due; SQS hides 120000 at most")
 }
 
+// A list says where nobody wakes delayed messages, if it is asked for that.
+func TestListOfDelayedMessages(t *testing.T) {
+	s := &street{}
+	old := time.Now().Add(-48 * time.Hour)
+	for _, name := range []string{"asleep", "awake", "unknown", "young", "empty", "down"} {
+		w := s.add(name+"@later", 5)
+		w.Created = old
+		switch name {
+		case "awake":
+			w.polls.Value = 1
+		case "unknown":
+			w.polls.Err = errors.New("denied")
+		case "young":
+			w.Created = time.Now()
+		case "empty":
+			w.depth.Waiting = 0
+		case "down":
+			w.err = errors.New("down")
+		}
+	}
+	s.add("asleep", 5).Created = old
+	for _, asked := range []bool{false, true} {
+		all, err := ops.List(t.Context(), s, &ops.ListOptions{Asleep: asked})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range all {
+			if want := asked && l.Channel.String() == "asleep@later"; l.Asleep != want {
+				t.Errorf("asked %v: %s is asleep: %v", asked, l.Channel, l.Asleep)
+			}
+		}
+	}
+	s.meterErr = errors.New("down")
+	all, err := ops.List(t.Context(), s, &ops.ListOptions{Asleep: true})
+	if err != nil || len(all) != 7 || all[0].Asleep {
+		t.Errorf("without metrics: %v, %+v", err, all)
+	}
+}
+
 // Routes take channels by owner and environment. A program that watches one owner leaves the others' alerts open.
 func TestAlertRoutes(t *testing.T) {
 	s := &street{}

@@ -15,12 +15,20 @@ import (
 	"time"
 
 	"github.com/godwitmq/godwit"
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/internal/backoff"
 	"github.com/godwitmq/godwit/internal/wholefile"
 )
 
 const (
 	// healthEvery is how often the file is written when no state changes.
 	healthEvery = 5 * time.Second
+	// asleepEvery is how often a Health looks for delayed messages that nobody wakes. The first look is so long after
+	// the start, because metrics are late, and these consumers may be the first ones for days. asleepAgain is how often
+	// it looks while there are such messages, and asleepFor bounds a look.
+	asleepEvery = time.Hour
+	asleepAgain = 10 * time.Minute
+	asleepFor   = time.Minute
 	// HealthFileMaxAge is the age from which a file says that its process does not work.
 	HealthFileMaxAge = 30 * time.Second
 )
@@ -39,6 +47,10 @@ type HealthOptions struct {
 	// Handling is how long a handler may run, beyond its ProcessingTimeout. 0: 60 s. Raise it where handlers need long
 	// to notice the end of their context.
 	Handling time.Duration
+	// Backend is asked once an hour whether nobody has received the delayed messages of these consumers for a day; then
+	// the consumers are not ready. Set it where messages are delayed for longer than SQS does (docs/later.md), because
+	// they are lost some days later. It lists the channels, and asks the service's metrics. nil: nothing is asked.
+	Backend godwit.Backend
 	// Logger gets the errors of writing the file; nil: slog.Default(). Set it to log elsewhere.
 	Logger *slog.Logger
 }
@@ -48,11 +60,12 @@ type HealthOptions struct {
 type Health struct {
 	o       HealthOptions
 	changed chan struct{}
-	stop    context.CancelFunc
-	written sync.WaitGroup
+	stop    context.CancelFunc // nil: it is closed
+	tasks   sync.WaitGroup
 
 	mu        sync.Mutex
 	consumers []*watched
+	asleep    map[string]bool // names, as orders@later, from which nobody has received for a day
 }
 
 // watched is one consumer.
@@ -98,15 +111,18 @@ func NewHealth(o *HealthOptions) (*Health, error) {
 	if h.o.Logger == nil {
 		h.o.Logger = slog.Default()
 	}
-	if h.o.File == "" {
-		return h, nil
-	}
-	if err := h.write(); err != nil {
-		return nil, fmt.Errorf("ops: HealthOptions.File: %w", err)
-	}
 	ctx, stop := context.WithCancel(context.Background())
 	h.stop = stop
-	h.written.Go(func() { h.keepWriting(ctx) })
+	if h.o.File != "" {
+		if err := h.write(); err != nil {
+			stop()
+			return nil, fmt.Errorf("ops: HealthOptions.File: %w", err)
+		}
+		h.tasks.Go(func() { h.keepWriting(ctx) })
+	}
+	if h.o.Backend != nil {
+		h.tasks.Go(func() { h.keepLooking(ctx) })
+	}
 	return h, nil
 }
 
@@ -142,15 +158,79 @@ func (h *Health) Report() HealthReport {
 	now := time.Now()
 	r := HealthReport{At: now.UTC(), PID: os.Getpid(), Consumers: []ConsumerHealth{}}
 	h.mu.Lock()
-	all := make([]watched, len(h.consumers))
+	all, asleep := make([]watched, len(h.consumers)), h.asleep
 	for i, w := range h.consumers {
 		all[i] = *w
 	}
 	h.mu.Unlock()
 	for i := range all {
-		r.Consumers = append(r.Consumers, h.judge(&all[i], now))
+		c := h.judge(&all[i], now)
+		if later := laterOf(all[i].name); asleep[later] && c.State != godwit.StateExited.String() {
+			c.Unhealthy = append(c.Unhealthy, "nobody has received for a day from "+later+", where messages wait for "+
+				"their time; some days later they are lost")
+		}
+		r.Consumers = append(r.Consumers, c)
 	}
 	return r
+}
+
+// laterOf is where the messages of a channel, or of its exchange, wait for their time.
+func laterOf(channel string) string {
+	of, _, _ := strings.Cut(channel, ".")
+	return driver.Channel{Queue: of, Later: true}.String()
+}
+
+// keepLooking looks for delayed messages that nobody wakes, until ctx ends.
+func (h *Health) keepLooking(ctx context.Context) {
+	for every := asleepEvery; backoff.Sleep(ctx, every) == nil; {
+		asleep, err := h.look(ctx)
+		if err != nil {
+			if ctx.Err() == nil {
+				h.o.Logger.Warn("it is unknown whether somebody wakes delayed messages; that is asked again",
+					"error", err, "in", every)
+			}
+			continue
+		}
+		every = asleepEvery
+		if len(asleep) > 0 {
+			every = asleepAgain
+		}
+		h.mu.Lock()
+		h.asleep = asleep
+		h.mu.Unlock()
+		h.change()
+	}
+}
+
+// look returns which delayed messages of the consumers nobody wakes.
+func (h *Health) look(ctx context.Context) (asleep map[string]bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, asleepFor)
+	defer cancel()
+	infos, err := catalog(ctx, h.o.Backend)
+	if err != nil {
+		return nil, err
+	}
+	ours := map[string]bool{}
+	h.mu.Lock()
+	for _, w := range h.consumers {
+		ours[laterOf(w.name)] = true
+	}
+	h.mu.Unlock()
+	var mine []Listed
+	for i := range infos {
+		if infos[i].Channel.Later && ours[infos[i].Channel.String()] {
+			mine = append(mine, Listed{ChannelInfo: infos[i]})
+		}
+	}
+	mine = look(ctx, h.o.Backend, mine)
+	findAsleep(ctx, driver.OperationsOf(h.o.Backend), mine)
+	asleep = map[string]bool{}
+	for i := range mine {
+		if mine[i].Asleep {
+			asleep[mine[i].Channel.String()] = true
+		}
+	}
+	return asleep, nil
 }
 
 // judge decides about one consumer.
@@ -225,8 +305,11 @@ func (h *Health) Close() error {
 		return nil
 	}
 	h.stop()
-	h.written.Wait()
+	h.tasks.Wait()
 	h.stop = nil
+	if h.o.File == "" {
+		return nil
+	}
 	return os.Remove(h.o.File)
 }
 

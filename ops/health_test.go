@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -123,6 +124,47 @@ func TestHealthOfAStart(t *testing.T) {
 		if _, err := os.Stat(w.file); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("the file is still there: %v", err)
 		}
+	})
+}
+
+// Consumers are not ready if nobody has received their delayed messages for a day. A restart would not help, and other
+// channels do not matter.
+func TestHealthOfDelayedMessages(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &street{}
+		old := time.Now().Add(-48 * time.Hour)
+		orders, bills := s.add("orders@later", 0), s.add("bills@later", 7)
+		s.add("orders", 3)
+		orders.Created, bills.Created = old, old
+		w := newWatch(t, &ops.HealthOptions{Backend: s, Logger: slog.New(slog.DiscardHandler)})
+		defer func() { _ = w.health.Close() }()
+		c, err := w.consumer(w.backend, godwit.ConsumerOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		var ran sync.WaitGroup
+		ran.Go(func() { _, _ = c.Run(ctx, func(context.Context, *godwit.Delivery) error { return nil }) })
+		sleeps := func(d time.Duration, want string, ready int) {
+			t.Helper()
+			time.Sleep(d)
+			w.look(want, 200, ready)
+		}
+		const asleep = "orders: nobody has received for a day from orders@later"
+		sleeps(time.Hour+10*time.Second, "", 200)
+		s.change(func() { orders.depth.InFlight = 5 })
+		sleeps(50*time.Minute, "", 200)
+		sleeps(10*time.Minute, asleep, 503)
+		s.change(func() { s.catalogErr = errors.New("down") })
+		sleeps(10*time.Minute, asleep, 503)
+		s.change(func() { s.catalogErr, orders.polls.Value = nil, 1 })
+		sleeps(10*time.Minute, "", 200)
+		s.change(func() { orders.polls.Value, s.meterErr = 0, errors.New("denied") })
+		sleeps(time.Hour, "", 200) // it is not known
+		s.change(func() { s.meterErr, orders.Created = nil, time.Now() })
+		sleeps(time.Hour, "", 200)
+		stop()
+		ran.Wait()
 	})
 }
 

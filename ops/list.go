@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path"
 	"strings"
+	"time"
 
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/internal/nearname"
@@ -20,6 +21,9 @@ type ListOptions struct {
 	Match string
 	// NoDepths leaves out what waits in the channels. Set it to save one request for each channel.
 	NoDepths bool
+	// Asleep also looks for messages that wait for their time, and from which nobody has received for a day. Set it
+	// where people look: it asks the metrics of the service, if there are such messages.
+	Asleep bool
 }
 
 // Listed is one channel of a listing.
@@ -27,6 +31,9 @@ type Listed struct {
 	driver.ChannelInfo
 	Depth driver.Depth // of a queue or of dead letters; zero for an exchange, and if it is not looked at
 	Err   error        // why the channel could not be looked at; nil: it could
+	// Asleep: messages wait for their time, and nobody has received from them for a day. False without
+	// ListOptions.Asleep, and if the service does not say.
+	Asleep bool
 }
 
 // List returns the channels of a backend, by name. A channel that disappears meanwhile is left out. One that cannot be
@@ -49,6 +56,9 @@ func List(ctx context.Context, b driver.Backend, o *ListOptions) ([]Listed, erro
 	}
 	if !opts.NoDepths {
 		all = look(ctx, b, all)
+	}
+	if opts.Asleep {
+		findAsleep(ctx, driver.OperationsOf(b), all)
 	}
 	return all, ctx.Err()
 }
@@ -128,4 +138,65 @@ func missing(name string, all []string) error {
 		hint = "perhaps " + strings.Join(near, " or ")
 	}
 	return &driver.Error{Class: driver.NotFound, Err: &NoChannelError{name, hint}}
+}
+
+// asleepAfter is how long nobody receives from messages that wait for their time before that is said. What nobody wakes
+// for some days more is lost.
+const asleepAfter = 24 * time.Hour
+
+// errMayBeAsleep says that only the service's metrics tell whether somebody receives from a channel.
+var errMayBeAsleep = errors.New("only metrics tell")
+
+// awake returns why a channel of messages that wait for their time needs no consumer now, or errMayBeAsleep.
+func awake(c *driver.ChannelInfo, d driver.Depth, now time.Time) (why string, err error) {
+	switch {
+	case d.All() == 0:
+		return "no message waits for its time", nil
+	case !c.Created.IsZero() && now.Sub(c.Created) < asleepAfter:
+		return "the queue is younger than a day", nil
+	}
+	return "", errMayBeAsleep
+}
+
+// polled is how often somebody has received from channels within a day, with and without messages, in one call for all.
+func polled(ctx context.Context, do driver.Operations, cs []driver.ChannelInfo, now time.Time) []driver.Reading[int64] {
+	out := make([]driver.Reading[int64], len(cs))
+	if len(cs) == 0 {
+		return out
+	}
+	all, err := []driver.Activity(nil), driver.ErrNotCounted
+	if do.Activity != nil {
+		channels := make([]driver.Channel, len(cs))
+		for i := range cs {
+			channels[i] = cs[i].Channel
+		}
+		all, err = do.Activity(ctx, channels, now.Add(-asleepAfter))
+	}
+	if err == nil && len(all) != len(cs) {
+		err = fmt.Errorf("the backend has answered for %d of %d channels", len(all), len(cs))
+	}
+	for i := range out {
+		if out[i].Err = err; err == nil {
+			received, empty := all[i].Received, all[i].EmptyReceives
+			out[i] = driver.Reading[int64]{Value: received.Value + empty.Value, Err: cmp.Or(received.Err, empty.Err)}
+		}
+	}
+	return out
+}
+
+// findAsleep sets Listed.Asleep.
+func findAsleep(ctx context.Context, do driver.Operations, all []Listed) {
+	var which []int
+	var cs []driver.ChannelInfo
+	now := time.Now()
+	for i := range all {
+		if l := &all[i]; l.Channel.Later && l.Err == nil {
+			if _, err := awake(&l.ChannelInfo, l.Depth, now); err != nil {
+				which, cs = append(which, i), append(cs, l.ChannelInfo)
+			}
+		}
+	}
+	for k, r := range polled(ctx, do, cs, now) {
+		all[which[k]].Asleep = r.Known() && r.Value == 0
+	}
 }

@@ -35,6 +35,9 @@ type lsOptions struct {
 	times     bool // the table has the times of creation
 	watch     bool
 	every     time.Duration
+
+	asked  time.Time       // when metrics were asked about delayed messages
+	asleep map[string]bool // addresses of those that nobody wakes
 }
 
 func newLs() *cobra.Command {
@@ -68,7 +71,8 @@ func newLs() *cobra.Command {
 	manual.What(cmd, func(f *pflag.FlagSet) {
 		f.BoolVar(&o.list.NoDepths, "no-depths", false, "do not count what waits, which saves a request a channel")
 		f.BoolVar(&o.problems, "problems", false,
-			"only channels with dead letters, with old messages, that are paused, or that could not be looked at")
+			"only channels with dead letters, with old messages, with delayed messages that nobody wakes, that are paused, "+
+				"or that could not be looked at")
 	})
 	f := cmd.Flags()
 	f.DurationVar(&o.tolerance, "tolerance", ops.DefaultTolerance, "how old messages may be before they are a problem")
@@ -86,6 +90,9 @@ const (
 	byWaiting = "waiting"
 	byAge     = "age"
 )
+
+// asksEvery is how often --watch asks the metrics of the service, which cost more than counts.
+const asksEvery = 10 * time.Minute
 
 // leastPause is the shortest pause between two looks: each costs a request a channel.
 const leastPause = time.Second
@@ -131,7 +138,7 @@ func (o *lsOptions) follow(ctx context.Context, b driver.Backend, out, errOut io
 // problem is the color of what somebody should look at in a channel; 0: nothing is wrong.
 func (o *lsOptions) problem(l *ops.Listed) screen.Color {
 	switch {
-	case l.Err != nil, l.Channel.DeadLetter && l.Depth.Waiting > 0:
+	case l.Err != nil, l.Asleep, l.Channel.DeadLetter && l.Depth.Waiting > 0:
 		return screen.Red
 	case l.Channel.Queue != "" && l.Depth.Waiting > 0 && l.Depth.Oldest > o.tolerance:
 		return screen.Yellow
@@ -182,7 +189,7 @@ func onePattern(cmd *cobra.Command, args []string) error {
 
 // run lists the channels of a backend. Channels that could not be looked at are an error, after the list.
 func (o *lsOptions) run(ctx context.Context, b driver.Backend, out io.Writer) error {
-	all, err := ops.List(ctx, b, &o.list)
+	all, err := o.look(ctx, b)
 	if err != nil {
 		return err
 	}
@@ -221,6 +228,22 @@ func (o *lsOptions) run(ctx context.Context, b driver.Backend, out io.Writer) er
 	return errors.Join(append([]error{o.output.Print(out, t, values), nothing}, failed...)...)
 }
 
+// look lists the channels. Whether somebody wakes delayed messages is remembered for some minutes.
+func (o *lsOptions) look(ctx context.Context, b driver.Backend) ([]ops.Listed, error) {
+	o.list.Asleep = !o.list.NoDepths && time.Since(o.asked) >= asksEvery
+	all, err := ops.List(ctx, b, &o.list)
+	if err == nil && o.list.Asleep {
+		o.asked, o.asleep = time.Now(), map[string]bool{}
+		for i := range all {
+			o.asleep[all[i].Address] = all[i].Asleep
+		}
+	}
+	for i := range all {
+		all[i].Asleep = o.asleep[all[i].Address]
+	}
+	return all, err
+}
+
 // noChannels is the error for an empty list. For a name that is no pattern, it has the names that are near.
 func noChannels(ctx context.Context, b driver.Backend, match string) error {
 	if match != "" && !strings.ContainsAny(match, "*?[\\") {
@@ -249,6 +272,9 @@ func lookForOldest(ctx context.Context, b driver.Backend, l *ops.Listed) {
 
 func (o *lsOptions) row(l *ops.Listed) []string {
 	notes := described.Notes(l.ChannelInfo)
+	if l.Asleep {
+		notes = append(notes, "nobody has received from it for a day")
+	}
 	waiting, inFlight, delayed, oldest := "", "", "", ""
 	switch {
 	case l.Err != nil:

@@ -8,15 +8,19 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kfake"
 
 	"github.com/godwitmq/godwit"
 	"github.com/godwitmq/godwit/cmd/godwit/internal/described"
+	"github.com/godwitmq/godwit/cmd/godwit/internal/screen"
+	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/kafka"
 	"github.com/godwitmq/godwit/local/kafkalocal"
 	"github.com/godwitmq/godwit/localaws"
+	"github.com/godwitmq/godwit/ops"
 	"github.com/godwitmq/godwit/snssqs"
 )
 
@@ -184,6 +188,59 @@ func TestLsProblems(t *testing.T) {
 			t.Errorf("%s: status %d: %s", args, status, errOut)
 		}
 	}
+}
+
+// sleepers is a backend with two channels of delayed messages, of which nobody receives from one.
+type sleepers struct {
+	driver.Backend
+	asked int // how often metrics were asked
+}
+
+func (s *sleepers) Operations() driver.Operations {
+	return driver.Operations{
+		Catalog: func(context.Context) ([]driver.ChannelInfo, error) {
+			old := time.Now().Add(-48 * time.Hour)
+			return []driver.ChannelInfo{
+				{Channel: driver.Channel{Queue: "bills", Later: true}, Address: "b", Created: old},
+				{Channel: driver.Channel{Queue: "orders", Later: true}, Address: "o", Created: old},
+			}, nil
+		},
+		Activity: func(_ context.Context, cs []driver.Channel, _ time.Time) ([]driver.Activity, error) {
+			s.asked++
+			return []driver.Activity{{Received: driver.Reading[int64]{Value: 1}}, {}}, nil
+		},
+		Inspect: func(context.Context, driver.Channel) (driver.Depth, error) {
+			return driver.Depth{InFlight: 7, Oldest: -1}, nil
+		},
+	}
+}
+
+// Delayed messages that nobody wakes are a problem. --watch asks for them once in some minutes.
+func TestLsDelayedMessages(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, o := &sleepers{}, lsOptions{problems: true, noHead: true, sort: byName}
+		for range 3 {
+			var out bytes.Buffer
+			if err := o.run(t.Context(), s, &out); err != nil ||
+				!strings.HasPrefix(out.String(), "orders@later") || strings.Contains(out.String(), "bills") ||
+				!strings.Contains(out.String(), "nobody has received from it for a day") {
+				t.Errorf("%v: %s", err, &out)
+			}
+			time.Sleep(6 * time.Minute)
+		}
+		if s.asked != 2 {
+			t.Errorf("metrics were asked %d times", s.asked)
+		}
+		var out bytes.Buffer
+		o.output = screen.AsJSONLines
+		if err := o.run(t.Context(), s, &out); err != nil || !strings.Contains(out.String(), `"asleep":true`) {
+			t.Errorf("%v: %s", err, &out)
+		}
+		o = lsOptions{noHead: true, sort: byName, list: ops.ListOptions{NoDepths: true}}
+		if err := o.run(t.Context(), s, &out); err != nil || s.asked != 2 {
+			t.Errorf("without depths, metrics were asked %d times: %v", s.asked, err)
+		}
+	})
 }
 
 // twice is an output that calls a function when a second list has been written.

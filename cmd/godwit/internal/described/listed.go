@@ -14,6 +14,7 @@ type Listed struct {
 	Ordered bool              `json:"ordered"`
 	Mapped  bool              `json:"mapped"`
 	Paused  bool              `json:"paused"`
+	Asleep  bool              `json:"asleep,omitempty"` // nobody has received its delayed messages for a day
 	Address string            `json:"address"`
 	Created *time.Time        `json:"created,omitempty"`
 	Tags    map[string]string `json:"tags,omitempty"`
@@ -33,7 +34,7 @@ type depth struct {
 func ListedOf(l *ops.Listed, noDepths bool) Listed {
 	v := Listed{
 		Channel: l.Channel.String(), Role: l.Channel.Role().String(), Ordered: l.Channel.Ordered, Mapped: l.Mapped,
-		Paused: l.Paused, Address: l.Address, Tags: l.Tags,
+		Paused: l.Paused, Asleep: l.Asleep, Address: l.Address, Tags: l.Tags,
 	}
 	if !l.Created.IsZero() {
 		at := l.Created.UTC()
