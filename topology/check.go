@@ -79,6 +79,7 @@ func (c *checker) whole() {
 	if name := c.Payloads.Bucket; name != "" && !bucketName.MatchString(name) {
 		c.add("payloads.bucket", "%q is no name of a bucket: it has 3 to 63 lower-case letters, digits, '-' and '.'", name)
 	}
+	c.decisions()
 	if c.Kafka.Replication < 0 {
 		c.add("kafka.replication", "it cannot be negative")
 	}
@@ -93,6 +94,19 @@ func (c *checker) whole() {
 	refuse(!d.Filter.empty(), "filter")
 	refuse(d.Queue != "", "queue")
 	refuse(d.DeadLetters != "", "dead_letters")
+}
+
+func (c *checker) decisions() {
+	switch d, p := c.Decisions, c.Payloads; {
+	case d == Decisions{}:
+	case d.Bucket == "" || d.Prefix == "":
+		c.add("decisions", "decisions have a bucket, and a prefix of their own in it: name both")
+	case !bucketName.MatchString(d.Bucket):
+		c.add("decisions.bucket", "%q is no name of a bucket: it has 3 to 63 lower-case letters, digits, '-' and '.'", d.Bucket)
+	case d.Bucket == p.Bucket && strings.HasPrefix(d.Prefix, p.Prefix):
+		c.add("decisions.prefix", "%q is below the prefix of the payloads, whose lifecycle would delete decisions: use "+
+			"another prefix or another bucket", d.Prefix)
+	}
 }
 
 func (c *checker) exchange(name string) {

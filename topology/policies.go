@@ -28,6 +28,7 @@ type PoliciesOptions struct {
 	Partition string
 	// Later adds what producers and consumers need for messages that wait for their time in orders@later
 	// (docs/later.md). Set it if messages are delayed for longer than SQS does, or on ordered channels or exchanges.
+	// Spec.Decisions has the same effect.
 	Later bool
 }
 
@@ -45,6 +46,7 @@ func Policies(s *Spec, o *PoliciesOptions) ([]RolePolicy, error) {
 	if o != nil {
 		opts = *o
 	}
+	opts.Later = opts.Later || s.Decisions.Bucket != ""
 	at := arns{cmp.Or(opts.Partition, "aws"), cmp.Or(opts.Region, "REGION"), cmp.Or(opts.Account, "ACCOUNT"), s}
 	var all []RolePolicy
 	for _, name := range s.ExchangeNames() {
@@ -91,7 +93,7 @@ func Policies(s *Spec, o *PoliciesOptions) ([]RolePolicy, error) {
 	}
 	all = append(all,
 		RolePolicy{Role: "provisioner", Policy: provisioner(s, at)},
-		RolePolicy{Role: "operator", Policy: operator(s, at)},
+		RolePolicy{Role: "operator", Policy: operator(s, at, opts.Later)},
 		RolePolicy{Role: "sweeper", Policy: sweeper(at)},
 	)
 	return append(all, keyPolicies(s, at)...), nil
@@ -122,6 +124,7 @@ func keyPolicies(s *Spec, at arns) (all []RolePolicy) {
 func (g grants) parks(at arns, of string) {
 	g.allow(at.later(of), "sqs:CreateQueue", "sqs:GetQueueAttributes", "sqs:GetQueueUrl", "sqs:SendMessage",
 		"sqs:SetQueueAttributes", "sqs:TagQueue")
+	g.decides(at)
 }
 
 // wakes allows what a consumer needs to send on messages that are due.
@@ -136,6 +139,7 @@ func (g grants) wakes(at arns, name string, s *Spec) {
 		g.key(at, s.Exchanges[of].KMSKey)
 	}
 	g.bodies(at, "s3:PutObject")
+	g.decides(at)
 }
 
 // provisioner is the policy of a program that plans and applies.
@@ -194,9 +198,16 @@ func provisionerOf(s *Spec, at arns, g grants, name string) {
 }
 
 // operator is the policy of whoever looks at channels, and mends them: lists, describes, peeks, exports, imports,
-// requeues, discards, purges, pauses and is alerted.
-func operator(s *Spec, at arns) map[string]any {
+// requeues, discards, purges, pauses and is alerted. With later, messages that wait for their time are looked at and
+// purged, too, and cancelled if the declaration has decisions.
+func operator(s *Spec, at arns, later bool) map[string]any {
 	g := grants{}
+	waits := func(of string) {
+		if later {
+			g.allow(at.later(of), "sqs:GetQueueAttributes", "sqs:GetQueueUrl", "sqs:ListQueueTags", "sqs:PurgeQueue")
+		}
+	}
+	g.decides(at)
 	g.allow("*", "cloudwatch:GetMetricData", "cloudwatch:ListMetrics", "sns:GetSubscriptionAttributes",
 		"tag:GetResources")
 	for _, action := range []string{"s3:DeleteObject", "s3:GetObject", "s3:PutObject"} {
@@ -206,9 +217,15 @@ func operator(s *Spec, at arns) map[string]any {
 		g.allow(at.topic(name), "sns:GetTopicAttributes", "sns:ListSubscriptionsByTopic", "sns:ListTagsForResource",
 			"sns:Publish")
 		g.key(at, s.Exchanges[name].KMSKey)
+		if s.Exchanges[name].Topic == "" {
+			waits(name)
+		}
 	}
 	for _, name := range s.ChannelNames() {
 		c := s.Channels[name]
+		if _, _, many := cutName(name); !many && c.Queue == "" {
+			waits(name)
+		}
 		for _, dead := range []bool{false, true} {
 			if dead && c.NoDeadLetters {
 				continue
@@ -311,6 +328,13 @@ func (g grants) allow(resource string, actions ...string) {
 func (g grants) bodies(at arns, action string) {
 	if p := at.spec.Payloads; p.Bucket != "" {
 		g.allow("arn:"+at.partition+":s3:::"+p.Bucket+"/"+p.Prefix+"*", action)
+	}
+}
+
+// decides allows what decides which messages are cancelled, if the declaration says where that is.
+func (g grants) decides(at arns) {
+	if d := at.spec.Decisions; d.Bucket != "" {
+		g.allow("arn:"+at.partition+":s3:::"+d.Bucket+"/"+d.Prefix+"*", "s3:GetObject", "s3:PutObject")
 	}
 }
 

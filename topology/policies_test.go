@@ -14,12 +14,17 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/godwitmq/godwit"
+	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/internal/permissions"
 	"github.com/godwitmq/godwit/local"
 	"github.com/godwitmq/godwit/localaws"
+	"github.com/godwitmq/godwit/s3store"
+	"github.com/godwitmq/godwit/snssqs"
 	"github.com/godwitmq/godwit/topology"
 )
 
@@ -256,6 +261,94 @@ func TestPoliciesOfLater(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Where the declaration says where it is decided which messages are cancelled, producers, consumers and operators may
+// decide, and what messages need that wait for their time.
+func TestPoliciesOfDecisions(t *testing.T) {
+	inWorld(t, func(w *world) {
+		s := &topology.Spec{
+			Namespace: "prod", Owner: "shop", Channels: map[string]topology.Channel{"orders": {}},
+			Decisions: topology.Decisions{Bucket: "decided", Prefix: "d/"},
+		}
+		w.apply(s, nil)
+		conf := aws.Config{
+			Region: "us-east-1", BaseEndpoint: aws.String("http://localaws.internal"),
+			Credentials: credentials.NewStaticCredentialsProvider("k", "s", ""),
+		}
+		decisions, err := s3store.OpenDecisions(w.Context(), &s3store.Options{
+			Bucket: "decided", Prefix: "d/", AWS: &conf, Transport: w.b.Server().Transport(),
+		})
+		if err == nil {
+			err = decisions.Ensure(w.Context(), driver.Auto)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		open := func() godwit.Backend {
+			return must[*snssqs.Backend](w)(snssqs.Open(w.Context(), &snssqs.Options{
+				Namespace: "prod", AWS: &conf, Transport: w.b.Server().Transport(), Decisions: decisions,
+			}))
+		}
+		never := &godwit.ProducerOptions{Provision: godwit.ProvisionNever}
+		first := must[*godwit.Producer](w)(godwit.NewProducer(w.Context(), open(), "orders", nil))
+		var ids [2]godwit.Receipt
+		for i := range ids {
+			m := godwit.Message{Delay: time.Hour, Cancellable: true, Receipt: &ids[i]}
+			must[bool](w)(true, first.Send(w.Context(), m))
+		}
+		must[bool](w)(true, first.Close(w.Context()))
+		used := w.used(func() {
+			p := must[*godwit.Producer](w)(godwit.NewProducer(w.Context(), open(), "orders", never))
+			must[bool](w)(true, p.Send(w.Context(), godwit.Message{
+				Delay: time.Hour, Cancellable: true, Receipt: new(godwit.Receipt),
+			}))
+			for range 2 {
+				must[bool](w)(p.Cancel(w.Context(), ids[0].ID))
+			}
+			must[bool](w)(true, p.Close(w.Context()))
+		})
+		below := func(all []string) []string { // what a call needs of a bucket is known without the prefix
+			for i := range all {
+				all[i] = strings.ReplaceAll(all[i], "decided/*", "decided/d/*")
+			}
+			return all
+		}
+		stored := func(all []string) []string {
+			return slices.DeleteFunc(all, func(line string) bool { return !strings.Contains(line, " s3:") })
+		}
+		if diff := gocmp.Diff(stored(below(used)), stored(granted(t, s, "producer", "orders"))); diff != "" {
+			t.Errorf("a producer (-used +granted):\n%s", diff)
+		}
+		used = w.used(func() {
+			o := must[*godwit.ConsumerOptions](w)(s.Consumer("orders"))
+			o.Provision = godwit.ProvisionNever
+			c := must[*godwit.Consumer](w)(godwit.NewConsumer(w.Context(), open(), "orders", o))
+			ctx, stop := context.WithTimeout(w.Context(), 2*time.Hour)
+			defer stop()
+			r, err := c.Run(ctx, func(context.Context, *godwit.Delivery) error { return nil })
+			if err != nil || r.Handled != 2 {
+				t.Errorf("%+v, %v", r, err)
+			}
+		})
+		consumer := granted(t, s, "consumer", "orders")
+		for _, line := range below(used) {
+			if !slices.Contains(consumer, line) {
+				t.Errorf("a consumer may not %s", line)
+			}
+		}
+		if diff := gocmp.Diff(stored(used), stored(slices.Clone(consumer))); diff != "" {
+			t.Errorf("a consumer (-used +granted):\n%s", diff)
+		}
+		operator := granted(t, s, "operator", "")
+		for _, line := range []string{
+			"arn:aws:s3:::decided/d/* s3:PutObject", "arn:aws:sqs:REGION:ACCOUNT:prod---orders--later sqs:PurgeQueue",
+		} {
+			if !slices.Contains(operator, line) {
+				t.Errorf("an operator may not %s", line)
+			}
+		}
+	})
 }
 
 // Keys of KMS, mapped resources, and the place of the resources are in the policies. SNS may use the keys of queues to

@@ -207,8 +207,13 @@ func TestMistakes(t *testing.T) {
 		"high, not ordered":  {"channels: {a: {high_throughput: true}}", "it is for ordered channels"},
 		"a default's filter": {"defaults: {filter: {exact: [a]}}", "it is a channel's own"},
 		"a prefix alone":     {"payloads: {prefix: big/}", "it has no effect without bucket"},
-		"an own tag":         {"channels: {a: {tags: {owner: me}}}", "write owner"},
-		"Godwit's tag":       {"channels: {a: {tags: {managed-by: me}}}", "Godwit sets this tag itself"},
+		"decisions alone":    {"decisions: {bucket: decided}", "name both"},
+		"decisions, wrong":   {"decisions: {bucket: A_B, prefix: d/}", "is no name of a bucket"},
+		"decisions below": {
+			"payloads: {bucket: shop, prefix: a/}\ndecisions: {bucket: shop, prefix: a/b/}", "below the prefix of the payloads",
+		},
+		"an own tag":   {"channels: {a: {tags: {owner: me}}}", "write owner"},
+		"Godwit's tag": {"channels: {a: {tags: {managed-by: me}}}", "Godwit sets this tag itself"},
 		"an attribute": {
 			"channels:\n  a:\n    attributes: {MaximumMesageSize: '2048'}",
 			"3:18: channels.a.attributes.MaximumMesageSize: there is no such attribute (perhaps MaximumMessageSize?)",

@@ -24,6 +24,9 @@ type Spec struct {
 	Environment string `yaml:"environment" doc:"Where the channels belong, such as production, as a tag."`
 	// Payloads is where large messages have their bodies. Set it when messages can be larger than the service accepts.
 	Payloads Payloads `yaml:"payloads" doc:"The store of the bodies of large messages."`
+	// Decisions is where it is decided which messages are cancelled. Set it when messages can be cancelled, as
+	// snssqs.Options.Decisions does. It only matters for policies of IAM.
+	Decisions Decisions `yaml:"decisions" doc:"Where it is decided which messages are cancelled, for policies of IAM."`
 	// Kafka is the settings that all topics share. Set it when the channels are on Kafka.
 	Kafka Kafka `yaml:"kafka" doc:"Settings of all topics of Kafka; on SQS they have no effect."`
 	// Defaults is the settings of channels that have no own. Set it for what most channels share.
@@ -43,6 +46,14 @@ type Payloads struct {
 	Bucket string `yaml:"bucket" doc:"The bucket, as in s3store.Options."`
 	// Prefix begins the keys of its objects. Set it when others use the bucket, too.
 	Prefix string `yaml:"prefix" doc:"The beginning of the keys of its objects."`
+}
+
+// Decisions is where it is decided which messages are cancelled.
+type Decisions struct {
+	// Bucket is the bucket. Set it as for s3store.OpenDecisions.
+	Bucket string `yaml:"bucket" doc:"The bucket, as for s3store.OpenDecisions."`
+	// Prefix begins the keys of its objects. Set it as for s3store.OpenDecisions, which needs one.
+	Prefix string `yaml:"prefix" doc:"The beginning of the keys of its objects, such as decisions/."`
 }
 
 // Exchange declares the fan-out point of one-to-many channels.
