@@ -17,6 +17,9 @@
 // consumers work, stop and crash. Half of these worlds are on Kafka, with retry topics, transactions, and share groups.
 // Their ledger knows every message, and checks what holds on both services.
 //
+// In some worlds messages are delayed, and cancelled around their time, while consumers that wake them are killed and
+// the store of the decisions fails. They check the answers to the programs that cancel.
+//
 // A seed's decisions do not depend on the order in which goroutines run. Each decision is drawn from the seed and its
 // subject, such as a message's label and the number of its start, or a call's action, caller and time. Two runs of a
 // seed may still differ in the order of what happens at the same time, and in Godwit's own jitter. `make sim SEED=n`

@@ -268,7 +268,7 @@ func ledgerMutants() []mutant {
 
 // Every mutant still fits the source.
 func TestMutantsFit(t *testing.T) {
-	for _, m := range slices.Concat(mutants(), operatedMutants(), kafkaMutants(), ledgerMutants()) {
+	for _, m := range slices.Concat(mutants(), operatedMutants(), kafkaMutants(), ledgerMutants(), laterMutants()) {
 		for _, p := range m.patches {
 			if err := (patched{}).apply(p, "../..", ""); errors.Is(err, errNotOnce) {
 				t.Errorf("%s: the source has changed: %v; adapt the mutant", m.name, err)
@@ -289,7 +289,12 @@ func TestMutants(t *testing.T) {
 	for _, of := range []struct {
 		kind    worldKind
 		mutants []mutant
-	}{{worldFaults, mutants()}, {worldOperated, operatedMutants()}, {worldKafka, kafkaMutants()}} {
+	}{
+		{worldFaults, mutants()},
+		{worldOperated, operatedMutants()},
+		{worldKafka, kafkaMutants()},
+		{worldLater, laterMutants()},
+	} {
 		for _, m := range of.mutants {
 			if !regexp.MustCompile(*mutantNames).MatchString(m.name) {
 				continue

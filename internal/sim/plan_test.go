@@ -49,6 +49,7 @@ type plan struct {
 	filter    godwit.Filter // of an exchange's consumers
 	topicGone time.Duration // when the exchange's topic is deleted; 0: never
 	store     bool          // large bodies go to a store
+	decides   bool          // messages can be cancelled
 	expiry    expiry
 	flood     *plan // the second channel, which gets many messages at once; nil: none
 }
@@ -65,6 +66,7 @@ const (
 	worldShares                    // a fleet has many messages on both channels
 	worldOperated                  // operators act on the channel, see operated
 	worldKafka                     // the same on Kafka
+	worldLater                     // messages are delayed and cancelled, see laterWorld
 )
 
 // kindOf makes most worlds ones with faults. The other worlds take long, and a few of each are enough.
@@ -74,6 +76,8 @@ func kindOf(seed uint64) worldKind {
 		return worldOperated
 	case 13:
 		return worldKafka
+	case 0:
+		return worldLater
 	}
 	switch seed % 10 {
 	case 9:

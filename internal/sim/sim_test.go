@@ -19,7 +19,7 @@ var (
 // fewSeeds are the seeds of a plain `go test`. They are fast, and every kind of fault and check occurs in at least one
 // of them.
 func fewSeeds() []uint64 {
-	few := []uint64{3, 4, 11, 15, 21, 23, 30, 35, 36, 46, 47, 48, 49, 52, 58, 61, 63, 77, 78, 79, 83}
+	few := []uint64{3, 4, 11, 15, 20, 21, 23, 30, 35, 36, 46, 47, 48, 49, 52, 58, 61, 63, 77, 78, 79, 83}
 	if withKafka {
 		few = append(few, 13, 53)
 	}
@@ -48,8 +48,11 @@ func checkSeed(t *testing.T, seed uint64, all *tally) *world {
 	if kindOf(seed) == worldKafka && !withKafka {
 		t.Skipf("seed %d is a world of Kafka, which needs the build tag synctests", seed)
 	}
-	if kind := kindOf(seed); kind == worldOperated || kind == worldKafka {
+	switch kindOf(seed) {
+	case worldOperated, worldKafka:
 		run = runOperated
+	case worldLater:
+		run = runLater
 	}
 	w, wrong := run(t, seed)
 	all.merge(w.tally.counts())

@@ -103,6 +103,10 @@ const (
 	countExpiredDead      = "messages that have expired, dead-lettered"
 	countShelf            = "check: bound of the shelf"
 	countPrompt           = "check: prompt start of other keys"
+	countLaterWorlds      = "worlds with delayed messages that are cancelled"
+	countCancelled        = "later: cancelled"
+	countTooLate          = "later: too late to cancel"
+	seenCancelUnknown     = "later: cancel without an answer"
 )
 
 // kindCounts are the counters for the kinds of worlds.
@@ -129,7 +133,7 @@ func kinds() []string {
 		seenRequeueCrash, seenRefusedRequeue, seenPurge, seenPolicyPause, seenSweep,
 		seenAlert, countRequeued, countReceivedStopping, seenStranded, seenTopicGone,
 		seenKept, countFiltered, countWeights, countHeldAgain, countEntries, countHalfDay, countPrompt,
-		countDiscarded, countExpiredDead,
+		countDiscarded, countExpiredDead, countLaterWorlds, countCancelled, countTooLate, seenCancelUnknown,
 		countShelf, seenStoreDown, seenLostPut, seenLostGet, seenLostDiscard, countStored,
 	}
 }

@@ -49,6 +49,15 @@ func (t *wireTap) backend(waitPolls bool) (*snssqs.Backend, error) {
 		}
 		o.Store, o.Large.Above = store, largeAbove
 	}
+	if t.w.plan.decides {
+		decisions, err := s3store.OpenDecisions(context.Background(), &s3store.Options{
+			Bucket: decidedIn, Prefix: "d/", AWS: &conf, Transport: t,
+		})
+		if err != nil {
+			return nil, err
+		}
+		o.Decisions = decisions
+	}
 	return snssqs.Open(context.Background(), o)
 }
 
