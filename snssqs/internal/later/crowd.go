@@ -11,6 +11,9 @@ const (
 	// none, without an error. The rest is for messages that are being sent on, and for what wakers hide before they
 	// hear of each other.
 	mostHidden = 80_000
+	// packed is the number of hidden messages from which on none may stay in the hands of a waker, because the service
+	// may return no others until then.
+	packed = 100_000
 	// hidesAtLeast is how many messages a waker hides at least before it asks again how many are hidden.
 	hidesAtLeast = 100
 	// goodFor is how long a waker believes a number that is not far from mostHidden.
@@ -47,6 +50,13 @@ func (c *crowd) takes(ctx context.Context, q *queue, n int) (bool, error) {
 	}
 	c.since += int64(n)
 	return true, err
+}
+
+// packed reports whether the service may hide no more messages.
+func (c *crowd) packed() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.told >= packed
 }
 
 // asks reports whether the caller is to ask the service. The further the number is from its bound, the more messages

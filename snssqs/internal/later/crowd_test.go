@@ -2,6 +2,7 @@ package later
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -40,4 +41,33 @@ func TestHiddenMessagesAreBounded(t *testing.T) {
 	if takes, _ := c.takes(t.Context(), nil, 5); !takes {
 		t.Error("there is no room for the last five")
 	}
+}
+
+// Messages that are to be sent again are gathered, so that ten share a request. A few do not wait for long, nor if they
+// are due soon, if nothing else comes, or if the service may hide no more.
+func TestMessagesAreGathered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &stint{}
+		gather := func(n int, due time.Duration, quiet bool, want, left int) {
+			t.Helper()
+			var items []item
+			for range n {
+				items = append(items, itemOf("m", time.Now().Add(due), 1, 1))
+			}
+			if out := s.gather(items, quiet); len(out) != want || len(s.gathered) != left || s.gathers() != (left > 0) {
+				t.Errorf("%d are sent, and %d wait; want %d and %d", len(out), len(s.gathered), want, left)
+			}
+		}
+		gather(3, time.Hour, false, 0, 3)
+		gather(9, time.Hour, false, 10, 2)
+		gather(2, 20*time.Second, false, 2, 2)
+		time.Sleep(gathersFor)
+		gather(1, time.Hour, false, 0, 3)
+		time.Sleep(time.Second)
+		gather(1, time.Hour, false, 4, 0)
+		gather(4, time.Hour, false, 0, 4)
+		gather(0, 0, true, 4, 0)
+		s.crowd.told = packed
+		gather(4, time.Hour, false, 4, 0)
+	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -40,6 +41,9 @@ const (
 	atOnce = 8
 	// helpsFor is how long a poll waits that helps the first one, so that few are open when a consumer stops.
 	helpsFor = time.Second
+	// gathersFor is how long a message that is to be sent again waits for others that share its request, if it is due
+	// much later.
+	gathersFor = 5 * time.Second
 	// settleFor bounds the calls at the end.
 	settleFor = 5 * time.Second
 	// remembered is how many messages are known whose copy was sent and that could not be deleted.
@@ -120,7 +124,11 @@ func (w *Waker) work(ctx context.Context, q *queue) {
 	s := &stint{waker: w, queue: q, held: newHeld(), helpers: make(chan struct{}, atOnce-1)}
 	s.tasks.Go(func() { w.send(ctx, q, s.held) })
 	for fails := 1; s.held.room(ctx); {
-		_, err := s.take(ctx, client.MaxWait)
+		wait := client.MaxWait
+		if s.gathers() {
+			wait = helpsFor
+		}
+		_, err := s.take(ctx, wait)
 		switch {
 		case err == nil:
 			fails = 1
@@ -134,7 +142,7 @@ func (w *Waker) work(ctx context.Context, q *queue) {
 		}
 	}
 	s.tasks.Wait()
-	w.release(ctx, q, s.held.rest())
+	w.release(ctx, q, append(s.held.rest(), s.gathered...))
 }
 
 // stint is the work of a waker while the queue exists.
@@ -145,6 +153,10 @@ type stint struct {
 	crowd   crowd
 	tasks   sync.WaitGroup
 	helpers chan struct{} // has a value for each poll that helps
+
+	mu       sync.Mutex
+	gathered []item    // to be sent again, with others
+	since    time.Time // when the first of them was gathered
 }
 
 // take receives once, and decides about what came. After a full batch, another poll helps until less is there.
@@ -202,12 +214,48 @@ func (s *stint) sort(ctx context.Context, ms []*wire.Message, ahead time.Duratio
 		again = append(again, early...)
 	}
 	w.deleteSent(ctx, q, done)
-	if len(again) > 0 {
-		w.forward(ctx, q, again, false)
+	for some := range slices.Chunk(s.gather(again, len(ms) == 0), client.MaxBatch) {
+		w.forward(ctx, q, some, false)
 	}
 	for i := range odd {
 		w.reject(ctx, q, &odd[i], why[i])
 	}
+}
+
+// gather returns the messages that are sent again now. A few of them wait for others, unless no more come: messages
+// that were sent in one request are received together, so that they share all their further requests.
+func (s *stint) gather(items []item, quiet bool) []item {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	var soon []item
+	for i := range items {
+		switch {
+		case items[i].due.Sub(now) < lease:
+			soon = append(soon, items[i])
+			continue
+		case len(s.gathered) == 0:
+			s.since = now
+		}
+		s.gathered = append(s.gathered, items[i])
+	}
+	n := len(s.gathered)
+	if !quiet && now.Sub(s.since) <= gathersFor && !s.crowd.packed() {
+		n -= n % client.MaxBatch
+	}
+	if n > 0 {
+		s.since = now
+	}
+	out := slices.Concat(s.gathered[:n], soon)
+	s.gathered = slices.Clone(s.gathered[n:])
+	return out
+}
+
+// gathers reports whether messages wait for others.
+func (s *stint) gathers() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.gathered) > 0
 }
 
 // hide hides messages until they are due; false: too many are hidden already.
