@@ -38,8 +38,8 @@ type Message struct {
 	// They travel as headers do, and replace those of the same names, but a message without room for them is sent
 	// without them. Package telemetry sets it.
 	Trace Headers
-	// Delay is how long the message waits before it can be received, on channels that support it: with SNS and SQS on
-	// all but those of existing resources, for as long as ten years (docs/later.md); with Kafka on those without order.
+	// Delay is how long the message waits before it can be received, for as long as ten years (docs/later.md). With SNS
+	// and SQS, existing resources delay a message for 15 minutes at most, and not on all channels.
 	Delay time.Duration
 	// At is when the message can be received, instead of Delay and within the same bounds; zero: at once. It is
 	// compared with this machine's clock when the message is sent, also if it has waited in a batch or is repeated; a

@@ -19,6 +19,7 @@ import (
 	"github.com/godwitmq/godwit/kafka/internal/operate"
 	"github.com/godwitmq/godwit/kafka/internal/provision"
 	"github.com/godwitmq/godwit/kafka/internal/send"
+	"github.com/godwitmq/godwit/kafka/internal/transact"
 )
 
 // deliveryTimeout is how long franz-go repeats the sending of a record.
@@ -85,6 +86,10 @@ func Open(ctx context.Context, o *Options) (*Backend, error) {
 	b.reuses = reusable(b.cluster.Client.Client)
 	b.senders = send.NewSenders(b.cluster, b.channels, b.o.Store)
 	b.provisioner = provision.New(b.cluster, b.channels, b.o.Store, b.o.Replication, b.o.RecreateTopics)
+	b.senders.Later = b.provisioner.Later.Ensured
+	b.provisioner.Later.Ready = func(ctx context.Context) error {
+		return transact.Check(ctx, b.cluster, "a message with a delay")
+	}
 	b.operator = &operate.Namespace{
 		Cluster: b.cluster, Channels: b.channels, Topics: b.provisioner, Senders: b.senders, Store: b.o.Store,
 		Deliver: func(ch driver.Channel, r *kgo.Record, d *driver.Delivery) {
@@ -128,6 +133,10 @@ func (b *Backend) legal(ch driver.Channel) error {
 	if err := b.channels.Check(ch); err != nil {
 		return &driver.Error{Class: driver.Permanent, Err: err}
 	}
+	if ch.Later {
+		return failure.Permanent("channel %s: what waits for its time is in topic %s, which only wakers read: no "+
+			"operation of this backend is for it", ch, layout.Later(b.channels.Names, ch))
+	}
 	if err := b.channels.Mapping.Conflict(b.channels.Names, ch); err != nil {
 		return failure.Permanent("kafka.Options.Names: %w", err)
 	}
@@ -156,7 +165,15 @@ func (b *Backend) Sender(ctx context.Context, to driver.Channel) (driver.Sender,
 	if err := b.legal(to); err != nil {
 		return nil, err
 	}
-	return b.senders.Open(ctx, to, b.channels.TopicOf(to))
+	s, err := b.senders.Open(ctx, to, b.channels.TopicOf(to))
+	if err != nil {
+		return nil, err
+	}
+	if b.o.WakeFromProducers && !to.DeadLetter {
+		w := wake(b, to, nil)
+		s.Closing = w.stop
+	}
+	return s, nil
 }
 
 // Receiver opens the receiving end of a channel.

@@ -170,7 +170,6 @@ func TestLargeRecordsThatAreRefused(t *testing.T) {
 			"give the header another name": {
 				Body: large, Header: []driver.Header{{Name: "SQSLargePayloadSize", Value: "1"}},
 			},
-			"without a delay": {Body: large, Delay: time.Minute},
 		} {
 			if _, err := s.Prepare(w.Context(), &m); err == nil || !strings.Contains(err.Error(), want) ||
 				store.count() != 0 {

@@ -60,7 +60,7 @@ func harness(mode string, o kafka.Options, open func(t testing.TB, o kafka.Optio
 	unordered := o.Ordering == kafka.OrderNone
 	return drivertest.Harness{
 		Can: drivertest.Abilities{
-			Ordered: !unordered && o.Ordering != kafka.OrderByPartition, Delays: unordered,
+			Ordered: !unordered && o.Ordering != kafka.OrderByPartition, Delays: true, Later: true,
 			Retries: unordered || o.Retries == kafka.RetryPark,
 			Leases:  o.GroupProtocol == kafka.GroupShare, DeadLetters: true, Provisions: true, Exchanges: true,
 			Inspects: true, LongPolls: true, Lists: true, Purges: true, Removes: true, Meters: true,
@@ -96,9 +96,6 @@ func skips(mode string) map[string]string {
 		all["lease/superseded"] = "a released record goes to any member, even one that does not receive"
 		all["lease/finished"] = all["lease/superseded"]
 		all["inspect/depth"] = "brokers do not report records in flight"
-	}
-	if mode == "unordered" || mode == "share" {
-		all["exchange/delay"] = "where nothing is ordered, an exchange keeps delays too"
 	}
 	return all
 }

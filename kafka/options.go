@@ -114,6 +114,11 @@ type Options struct {
 	// rebalances earlier.
 	SessionTimeout time.Duration
 
+	// WakeFromProducers lets producers, too, send on the messages of their channels that wait for their time
+	// (docs/later.md), while they are open. Set it where no consumer of Godwit runs all the time. false: consumers do
+	// it.
+	WakeFromProducers bool
+
 	// CommitInterval is the longest time between two commits of finished records; 0: 1 s, and 100 ms with transactions.
 	// Lower it when a crash should repeat less finished work, which costs requests. With godwit.Transform it delays the
 	// results.
@@ -196,7 +201,7 @@ type Ordering uint8
 const (
 	OrderByKey       Ordering = iota + 1 // records of one key, concurrently with other keys
 	OrderByPartition                     // all records of one partition
-	// OrderNone keeps no order: the key of a record is its tenant, for fairness, and a message may have a delay.
+	// OrderNone keeps no order: the key of a record is its tenant, for fairness.
 	OrderNone
 )
 
@@ -433,7 +438,7 @@ func (c *ChannelOptions) tiered() bool { return c.Retries != RetryBlock && len(c
 func (o *Options) uses(ch driver.Channel) layout.Use {
 	set := o.channel(ch)
 	u := layout.Use{
-		Share: set.GroupProtocol == GroupShare && !ch.DeadLetter, Unordered: set.Ordering == OrderNone,
+		Share:  set.GroupProtocol == GroupShare && !ch.DeadLetter,
 		Spread: set.NullKeys == NullKeysSpread, Zip: set.BodyCompression == BodyCompressionZstd,
 		Partitions: set.Partitions, Retention: set.Retention, Compression: set.Compression,
 		TopicConfig: set.TopicConfig, MaxBlock: set.MaxBlock,

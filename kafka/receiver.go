@@ -25,6 +25,7 @@ type receiver struct {
 	ledger    *records.Ledger
 	committer *committer
 	group     *group
+	waking    *waking // of messages that wait for their time; nil: nothing wakes them
 }
 
 // newReceiver opens a receiver of the channel's topic and its tiers, or of its tiers only.
@@ -48,6 +49,9 @@ func newReceiver(
 		return nil, err
 	}
 	r.group.begin()
+	if !from.DeadLetter {
+		r.waking = wake(b, from, r.sub.dead)
+	}
 	return r, nil
 }
 
@@ -168,5 +172,9 @@ func (r *receiver) Close(ctx context.Context) error {
 	}
 	r.sub.b.pauses.remove(r)
 	r.ledger.Wakeup.Wake()
+	if r.waking != nil {
+		r.waking.end()
+		defer r.waking.stop()
+	}
 	return r.group.close(ctx)
 }

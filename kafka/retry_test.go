@@ -176,46 +176,6 @@ func TestRetryQueueInMemoryFollowedByACommit(t *testing.T) {
 	})
 }
 
-// A message with a delay is delivered when it is due, however long the delay is, and delays no other.
-func TestDelayBeyondTheLongestTier(t *testing.T) {
-	inWorld(t, func(w *world) {
-		l := w.begin(kafka.Options{Ordering: kafka.OrderNone, Tiers: []time.Duration{5 * time.Second, time.Minute}},
-			driver.Events{})
-		s, err := l.b.Sender(w.Context(), driver.Channel{Queue: "orders"})
-		if err != nil {
-			w.Fatal(err)
-		}
-		begun := time.Now()
-		for body, delay := range map[string]time.Duration{
-			"late": 3*time.Minute + 30*time.Second,
-			"soon": 2 * time.Second, "now": 0,
-		} {
-			p, err := s.Prepare(w.Context(), &driver.Message{Body: []byte(body), Delay: delay})
-			if err != nil {
-				w.Fatal(err)
-			}
-			if err := s.Send(w.Context(), []driver.Prepared{p}); err != nil {
-				w.Fatal(err)
-			}
-		}
-		for _, want := range []struct {
-			body  string
-			after time.Duration
-		}{{"now", 0}, {"soon", 2 * time.Second}, {"late", 3*time.Minute + 30*time.Second}} {
-			d := l.within(1, 5*time.Minute)
-			w.same(d, want.body)
-			if took := time.Since(begun); took < want.after-time.Millisecond || took > want.after+2*time.Second {
-				w.Errorf("%s was delivered after %v, want %v", want.body, took, want.after)
-			}
-			l.settle(driver.Done, d...)
-		}
-		time.Sleep(2 * time.Second)
-		if at, _ := w.committed(0); at != 3 {
-			w.Errorf("committed %d, want 3", at)
-		}
-	})
-}
-
 // A retry that is longer than the longest tier waits in it several times, until it is due, and its key waits as long.
 func TestRetryBeyondTheLongestTier(t *testing.T) {
 	inWorld(t, func(w *world) {

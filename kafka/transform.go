@@ -39,7 +39,7 @@ func (b *Backend) Transform(
 		return nil, failure.Permanent("channel %s: your own RetryQueue or DeadLetterQueue in kafka.Options cannot be in "+
 			"a transaction: leave it out, so that topics are used", from)
 	}
-	if err := transact.Check(ctx, b.cluster); err != nil {
+	if err := transact.Check(ctx, b.cluster, "Transform"); err != nil {
 		return nil, err
 	}
 	r, err := newReceiver(ctx, b, from, o, toTransform)

@@ -70,6 +70,15 @@ var plan = []room{
 	{path: "kafka/internal/discard", ours: []string{"driver"}},
 	{path: "kafka/internal/failure", ours: []string{"driver"}, others: []string{franz + "/kgo", franz + "/kerr"}},
 	{path: "kafka/internal/intake", others: []string{franz + "/kgo"}},
+	{
+		path: "kafka/internal/later",
+		ours: []string{
+			"driver", "internal/backoff", "internal/deathkind", "kafka/internal/client", "kafka/internal/cluster",
+			"kafka/internal/failure", "kafka/internal/provision", "kafka/internal/send", "kafka/internal/transact",
+			"kafka/internal/wire",
+		},
+		others: []string{franz + "/kgo", franz + "/kerr", franz + "/kmsg"},
+	},
 	{path: "kafka/internal/layout", ours: []string{"driver", "internal/part", "kafka/internal/failure"}},
 	{
 		path: "kafka/internal/operate",

@@ -23,12 +23,11 @@ type Channels struct {
 
 // Use is how a channel uses its topics.
 type Use struct {
-	Share     bool            // its group is a share group; never that of dead letters
-	Unordered bool            // the key is a tenant, and messages may have a delay
-	Spread    bool            // messages without a key are in no order
-	Zip       bool            // bodies are compressed in the store
-	MaxBlock  time.Duration   // how long a failing record may hold up its key
-	Tiers     []time.Duration // the tiers in which retries wait; nil: they do not wait in tiers
+	Share    bool            // its group is a share group; never that of dead letters
+	Spread   bool            // messages without a key are in no order
+	Zip      bool            // bodies are compressed in the store
+	MaxBlock time.Duration   // how long a failing record may hold up its key
+	Tiers    []time.Duration // the tiers in which retries wait; nil: they do not wait in tiers
 
 	Partitions  int // of a topic that is created
 	Wished      int // the number of partitions that the options name; 0: none

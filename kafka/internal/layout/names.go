@@ -13,6 +13,9 @@ import (
 const (
 	dlqPart   = part.DeadLetters
 	retryPart = "retry"
+	// laterSuffix is the end of the name of a topic in which messages wait for their time. It is reserved, so that no
+	// other topic's name has it.
+	laterSuffix = partSeparator + part.Later
 	// DeadSuffix is the end of the name of a topic of dead letters. No other topic's name has this end.
 	DeadSuffix = partSeparator + dlqPart
 	// TierInfix is in the name of a tier, between topic and group on one side and the delay on the other.
@@ -59,9 +62,10 @@ func (n Names) Check(ch driver.Channel) error {
 				"and end with a letter or digit, without '--', and do not use %q", ch, one, dlqPart)
 		}
 	}
-	longest := len(n.own().Topic(ch))
+	longest := len(n.own().Topic(ch)) + len(laterSuffix)
 	if ch.Queue != "" {
-		longest += len(partSeparator) + len(n.own().Group(driver.Channel{Exchange: ch.Exchange, Queue: ch.Queue})) +
+		longest = len(n.own().Topic(ch)) + len(partSeparator) +
+			len(n.own().Group(driver.Channel{Exchange: ch.Exchange, Queue: ch.Queue})) +
 			len(n.Mapping.of(ch).label) + len(longestSuffix)
 	}
 	if room := maxTopicName - longest; room < 0 {
@@ -107,6 +111,10 @@ func (n Names) DeadLetters(ch driver.Channel) string {
 	}
 	return n.beside(ch, dlqPart)
 }
+
+// Later is the topic in which messages of a channel, or of all consumers of its exchange, wait for their time. It is
+// also the group that wakes them.
+func Later(n Names, ch driver.Channel) string { return n.own().Topic(ch) + laterSuffix }
 
 // Tier is the topic in which records of a channel wait for d.
 func (n Names) Tier(ch driver.Channel, d time.Duration) string {
@@ -154,13 +162,15 @@ func (n Names) Stay(ch driver.Channel, tier string) (time.Duration, bool) {
 	return d, err == nil && d > 0 && shortly(d) == text
 }
 
-// Follows reports whether the records of a topic keep the partition of their original.
+// Follows reports whether the records of a topic keep the partition of their original, or of their key in a topic of
+// messages that wait.
 func (n Names) Follows(topic string) bool {
 	if n.Mapping.isLetters(topic) {
 		return true
 	}
 	return len(n.Mapping.sharing(topic)) == 0 &&
-		(strings.HasSuffix(topic, DeadSuffix) || strings.Contains(topic, TierInfix))
+		(strings.HasSuffix(topic, DeadSuffix) || strings.HasSuffix(topic, laterSuffix) ||
+			strings.Contains(topic, TierInfix))
 }
 
 // Waits says whether a topic is a tier, in which records wait for their retry.
@@ -294,13 +304,13 @@ func (n Names) LettersBeside(exchange driver.Channel, topic string) (ch driver.C
 	return n.own().Letters(n.own().Topic(exchange), topic)
 }
 
-// Has reports whether a topic is mapped, or one of the namespace: the topic of a channel, of its dead letters, or a
-// tier.
+// Has reports whether a topic is mapped, or one of the namespace: the topic of a channel, of its dead letters, of its
+// messages that wait for their time, or a tier.
 func (n Names) Has(topic string) bool {
 	if n.Mapping.isLetters(topic) || len(n.Mapping.sharing(topic)) > 0 {
 		return true
 	}
-	if _, ok := n.Base(topic); ok {
+	if _, ok := n.Base(strings.TrimSuffix(topic, laterSuffix)); ok {
 		return true
 	}
 	name, ok := topic, true

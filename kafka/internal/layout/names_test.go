@@ -22,8 +22,10 @@ func TestNamesAreAsDocumented(t *testing.T) {
 		"wishlist_events.mobile":     plain.Group(mobile),
 		"wishlist_events.mobile.dlq": plain.Group(letters),
 		"orders.orders.dlq":          plain.DeadLetters(orders),
-		"wishlist_events.wishlist_events.mobile.dlq":           plain.DeadLetters(letters),
-		"wishlist_events.wishlist_events.mobile.dlq ":          plain.DeadLetters(mobile) + " ",
+		"wishlist_events.wishlist_events.mobile.dlq":  plain.DeadLetters(letters),
+		"wishlist_events.wishlist_events.mobile.dlq ": plain.DeadLetters(mobile) + " ",
+		"orders.later":                                         Later(plain, orders),
+		"prod.wishlist_events.later":                           Later(prod, mobile),
 		"orders.orders.retry.1m":                               plain.Tier(orders, time.Minute),
 		"orders.orders.retry.90s":                              plain.Tier(orders, 90*time.Second),
 		"orders.orders.retry.24h":                              plain.Tier(orders, 24*time.Hour),
@@ -38,7 +40,7 @@ func TestNamesAreAsDocumented(t *testing.T) {
 	}
 }
 
-// The topics of a namespace are its channels', their dead letters' and tiers', and no others.
+// The topics of a namespace are its channels', their dead letters', tiers' and waiting messages', and no others.
 func TestTopicsOfANamespace(t *testing.T) {
 	channels := []driver.Channel{
 		{Queue: "orders"}, {Exchange: "events", Queue: "mobile"}, {Exchange: "retry", Queue: "retry"},
@@ -46,7 +48,7 @@ func TestTopicsOfANamespace(t *testing.T) {
 	spaces := []Names{{}, {Namespace: "prod"}, {Namespace: "retry"}}
 	for _, n := range spaces {
 		for _, ch := range channels {
-			for _, topic := range []string{n.Topic(ch), n.DeadLetters(ch), n.Tier(ch, time.Minute)} {
+			for _, topic := range []string{n.Topic(ch), n.DeadLetters(ch), n.Tier(ch, time.Minute), Later(n, ch)} {
 				for _, other := range spaces {
 					if got := other.Has(topic); got != (n.Namespace == other.Namespace) {
 						t.Errorf("namespace %q has %s: %v", other.Namespace, topic, got)

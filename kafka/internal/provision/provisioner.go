@@ -24,6 +24,7 @@ type Provisioner struct {
 	store       driver.Store // of large bodies; nil: there is none
 	replication int          // of new topics; 0: as many replicas as the brokers' default
 	recreates   bool         // topics that are deleted while they are in use are created again
+	Later       *LaterTopics
 
 	mu    sync.Mutex
 	specs map[driver.Channel]driver.ChannelSpec // what the consumers of this process need, by channel
@@ -34,10 +35,12 @@ type Provisioner struct {
 func New(
 	c *cluster.Cluster, channels *layout.Channels, store driver.Store, replication int, recreates bool,
 ) *Provisioner {
-	return &Provisioner{
+	p := &Provisioner{
 		channels: channels, cluster: c, store: store, replication: replication, recreates: recreates,
 		specs: map[driver.Channel]driver.ChannelSpec{}, seen: map[string]formerTopic{},
 	}
+	p.Later = newLaterTopics(p)
+	return p
 }
 
 // Prepare checks a specification, remembers it for [Provisioner.Restore] if it is that of a consumer, and prepares the
@@ -46,6 +49,7 @@ func (p *Provisioner) Prepare(ctx context.Context, s driver.ChannelSpec) error {
 	if err := p.check(s); err != nil {
 		return err
 	}
+	p.Later.allow(s)
 	if s.Owner {
 		p.remember(s)
 	}
@@ -68,7 +72,7 @@ func possible(s driver.ChannelSpec) error {
 	switch {
 	case s.Delay != 0:
 		return failure.Permanent("channel %s: a topic cannot delay all of its messages (Delay %v): leave out Delay, "+
-			"and delay single messages on a channel without order", s.Channel, s.Delay)
+			"and delay single messages", s.Channel, s.Delay)
 	case s.Encryption != "":
 		return failure.Permanent("channel %s: a topic has no encryption key of its own (Encryption %q): leave it "+
 			"out, and encrypt the brokers' disks or the bodies", s.Channel, s.Encryption)

@@ -29,9 +29,10 @@ type Sender struct {
 	stays   time.Duration // how long records, and then their dead letters, point to them; 0: not known
 	zip     bool          // bodies are compressed in the store
 	Most    int           // the largest batch that the topic takes, in bytes
-	delays  bool
-	keyless bool // messages without a key are in order: they share one partition
+	keyless bool          // messages without a key are in order: they share one partition
 	closed  atomic.Bool
+	// Closing is called when the sender closes; nil: nothing is.
+	Closing func()
 
 	again struct {
 		sync.Mutex
@@ -55,11 +56,13 @@ type Senders struct {
 	Channels *layout.Channels
 	Producer *Producer
 	store    driver.Store // of large bodies; nil: there is none
+	// Later is the topic in which messages to a channel wait for their time. It is created when it is first needed.
+	Later func(ctx context.Context, to driver.Channel) (cluster.Topic, error)
 }
 
 // NewSenders returns what opens senders. store may be nil.
 func NewSenders(c *cluster.Cluster, channels *layout.Channels, store driver.Store) *Senders {
-	return &Senders{c, channels, &Producer{c.Client, c.Log}, store}
+	return &Senders{cluster: c, Channels: channels, Producer: &Producer{c.Client, c.Log}, store: store}
 }
 
 // Open opens a sender to a topic, with the options of a channel.
@@ -81,7 +84,7 @@ func (o *Senders) Open(ctx context.Context, to driver.Channel, name string) (*Se
 		life: life, end: end,
 		Of: o, To: to, Topic: t.Name, Most: int(o.cluster.Limit(t.Name)),
 		folders: BodyFolder(t.Cluster), stays: stays,
-		zip: use.Zip, delays: use.Unordered, keyless: to.Ordered && !use.Spread,
+		zip: use.Zip, keyless: to.Ordered && !use.Spread,
 	}, nil
 }
 
@@ -96,10 +99,9 @@ func (s *Sender) Limits() driver.SendLimits {
 // Prepare encodes the record. If that is large, Prepare writes its body to the store. It checks the size limit of the
 // topic, because the broker refuses the whole batch of a record that is too large.
 func (s *Sender) Prepare(ctx context.Context, m *driver.Message) (driver.Prepared, error) {
-	if (m.Delay > 0 || !m.At.IsZero()) && !s.delays {
-		return driver.Prepared{},
-			failure.Permanent("channel %s: a delay would let later messages of the key overtake this one: send it "+
-				"without a delay, or set the channel's Ordering to OrderNone", s.To)
+	wait, err := s.waits(m)
+	if err != nil {
+		return driver.Prepared{}, err
 	}
 	if err := announcing(m.Header); err != nil {
 		return driver.Prepared{}, err
@@ -115,11 +117,20 @@ func (s *Sender) Prepare(ctx context.Context, m *driver.Message) (driver.Prepare
 	size := wire.Size(r)
 	switch store := s.Of.store; {
 	case store != nil && (m.Reader != nil || size > s.apart()):
+		if err := s.outlives(wait); err != nil {
+			return driver.Prepared{}, err
+		}
 		if size, err = s.prepareLarge(ctx, m, r); err != nil {
 			return driver.Prepared{}, err
 		}
 	case size > s.Most:
 		return driver.Prepared{}, s.tooLarge(int64(size))
+	}
+	if wait > 0 {
+		if err := s.wait(ctx, m, r); err != nil {
+			return driver.Prepared{}, err
+		}
+		size = wire.Size(r)
 	}
 	return driver.Prepared{Wire: r, OrderKey: m.OrderKey, Size: size}, nil
 }
@@ -234,5 +245,8 @@ func (s *Sender) Close(ctx context.Context) error {
 	defer s.end()
 	defer context.AfterFunc(ctx, s.end)()
 	s.again.done.Wait()
+	if s.Closing != nil {
+		s.Closing()
+	}
 	return nil
 }

@@ -15,7 +15,6 @@ import (
 func TestPreparedMessages(t *testing.T) {
 	plain := &Sender{Of: &Senders{}, Topic: "orders", Most: 1000}
 	inOrder := &Sender{Of: &Senders{}, Topic: "orders", Most: 1000, keyless: true}
-	delays := &Sender{Of: &Senders{}, Topic: "orders", Most: 1000, delays: true}
 	for _, c := range []struct {
 		name string
 		s    *Sender
@@ -25,7 +24,7 @@ func TestPreparedMessages(t *testing.T) {
 		{"a key", plain, driver.Message{OrderKey: "k"}, []byte("k")},
 		{"no key and no order", plain, driver.Message{}, nil},
 		{"no key in order", inOrder, driver.Message{}, []byte{}},
-		{"a delay", delays, driver.Message{Delay: time.Second}, nil},
+		{"a time that is over", plain, driver.Message{At: time.Now().Add(-time.Second)}, nil},
 	} {
 		p, err := c.s.Prepare(t.Context(), &c.m)
 		if err != nil {
@@ -42,7 +41,7 @@ func TestPreparedMessages(t *testing.T) {
 		m    driver.Message
 		want driver.Class
 	}{
-		{"a delay in order", driver.Message{Delay: time.Second}, driver.Permanent},
+		{"a delay of eleven years", driver.Message{Delay: 11 * 365 * day}, driver.Permanent},
 		{"too large", driver.Message{Body: make([]byte, 1000)}, driver.TooLarge},
 		{"a bad header", driver.Message{Header: []driver.Header{{}}}, driver.Permanent},
 	} {

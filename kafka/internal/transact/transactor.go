@@ -34,8 +34,8 @@ const (
 	// transactionTimeout is when the broker aborts the transaction of a process that has crashed. Until then the next
 	// owner of its partitions waits. It is longer than a commit may take.
 	transactionTimeout = 15 * time.Second
-	// transactionPause is how long a request waits until the broker has ended an earlier transaction.
-	transactionPause = 20 * time.Millisecond
+	// Pause is how long a request waits until the broker has ended an earlier transaction.
+	Pause = 20 * time.Millisecond
 )
 
 // Config says who makes transactions, and how.
@@ -213,13 +213,13 @@ func (t *Transactor) publish(ctx context.Context) error {
 		t.refuse(ctx, failed)
 		return first
 	}
-	return known(ctx, t.client, copies)
+	return Known(ctx, t.client, copies)
 }
 
-// known waits until a client knows the partitions that it has sent records to. franz-go 1.22 stores the partitions of a
+// Known waits until a client knows the partitions that it has sent records to. franz-go 1.22 stores the partitions of a
 // topic that it sends to for the first time only after it has begun to send, and EndTransaction looks for records in
 // stored partitions only: if it is faster, it aborts the transaction and returns no error.
-func known(ctx context.Context, c *client.Client, sent []*kgo.Record) error {
+func Known(ctx context.Context, c *client.Client, sent []*kgo.Record) error {
 	for _, r := range sent {
 		for {
 			if leader, _, _ := c.PartitionLeader(r.Topic, r.Partition); leader >= 0 {
@@ -290,7 +290,7 @@ func (t *Transactor) commitOffsets(ctx context.Context, m *records.Member, what 
 			}
 			return err
 		}
-		_ = backoff.Sleep(ctx, transactionPause)
+		_ = backoff.Sleep(ctx, Pause)
 	}
 }
 
@@ -324,7 +324,7 @@ func (t *Transactor) resolve(
 		if !errors.Is(err, kerr.UnstableOffsetCommit) || failure.Over(ctx) {
 			return committed, err
 		}
-		_ = backoff.Sleep(ctx, transactionPause)
+		_ = backoff.Sleep(ctx, Pause)
 	}
 }
 
@@ -352,14 +352,14 @@ func (t *Transactor) Close(ctx context.Context) {
 func Options(id string) []kgo.Opt {
 	return []kgo.Opt{
 		kgo.TransactionalID(id), kgo.TransactionTimeout(transactionTimeout),
-		kgo.ConcurrentTransactionsBackoff(transactionPause), kgo.RetryBackoffFn(retryInTransaction),
+		kgo.ConcurrentTransactionsBackoff(Pause), kgo.RetryBackoffFn(retryInTransaction),
 	}
 }
 
 // retryInTransaction is the delay before a request of a transaction is repeated. The first one is short: after the end
 // of a transaction, brokers refuse the records of the next one until the end is written to all partitions.
 func retryInTransaction(try int) time.Duration {
-	return backoff.Curve{First: transactionPause, Max: time.Second}.Jittered(try)
+	return backoff.Curve{First: Pause, Max: time.Second}.Jittered(try)
 }
 
 // transactionVersion is the level of the feature transaction.version at which each transaction has an epoch of its own
@@ -369,12 +369,12 @@ const transactionVersion = 2
 // transactionRequest is the version of EndTxn from which the client gives each transaction an epoch of its own.
 const transactionRequest = 5
 
-// Check returns an error if transactions may tear, because of the brokers or of the client's versions.
-func Check(ctx context.Context, c *cluster.Cluster) error {
+// Check returns an error if transactions may tear, because of the brokers or of the client's versions. what needs them.
+func Check(ctx context.Context, c *cluster.Cluster, what string) error {
 	if pinned, _ := c.Client.OptValue(kgo.MaxVersions).(*kversion.Versions); pinned != nil {
 		if v, ok := pinned.LookupMaxKeyVersion(int16(kmsg.EndTxn)); !ok || v < transactionRequest {
-			return failure.Permanent("kgo.MaxVersions in kafka.Options.Client excludes the transactions of KIP-890, so " +
-				"Transform could tear them: leave it out, or raise it to the versions of Kafka 4.0")
+			return failure.Permanent("kgo.MaxVersions in kafka.Options.Client excludes the transactions of KIP-890, so "+
+				"%s could tear them: leave it out, or raise it to the versions of Kafka 4.0", what)
 		}
 	}
 	req := kmsg.NewPtrApiVersionsRequest()
@@ -390,10 +390,10 @@ func Check(ctx context.Context, c *cluster.Cluster) error {
 		}
 	}
 	if level < transactionVersion {
-		return failure.Permanent("the brokers have transaction.version %d, and Transform needs %d: before KIP-890, an end "+
+		return failure.Permanent("the brokers have transaction.version %d, and %s needs %d: before KIP-890, an end "+
 			"of a transaction that is delayed in the network can end the next one too early, and tear it; update the "+
 			"brokers to Kafka 4.0 or later, and raise the feature with kafka-features.sh upgrade --feature "+
-			"transaction.version=%d", level, transactionVersion, transactionVersion)
+			"transaction.version=%d", level, what, transactionVersion, transactionVersion)
 	}
 	return nil
 }

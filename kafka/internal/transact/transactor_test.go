@@ -37,11 +37,11 @@ func TestPartitionsAreKnown(t *testing.T) {
 
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if err := known(ctx, c, sent); !errors.Is(err, context.DeadlineExceeded) {
+		if err := Known(ctx, c, sent); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("without the partitions: %v, want the end of the context", err)
 		}
 		done := make(chan error, 1)
-		go func() { done <- known(t.Context(), c, sent) }()
+		go func() { done <- Known(t.Context(), c, sent) }()
 		time.Sleep(time.Second)
 		synctest.Wait()
 		select {

@@ -19,7 +19,7 @@ const (
 	contentTypeHeader = "content-type"
 	typeHeader        = OwnPrefix + "type"
 	versionHeader     = OwnPrefix + "version" // of the type, in decimal
-	DueHeader         = OwnPrefix + "due"     // when a delayed record may be handled, in milliseconds since 1970
+	DueHeader         = OwnPrefix + "due"     // when a record that waits may be handled, in milliseconds since 1970
 	// expiresHeader is how long after its first acceptance a record expires, in milliseconds. FirstHeader is the time
 	// of that acceptance, in milliseconds since 1970, of a record that was sent again.
 	expiresHeader = OwnPrefix + "expires"
@@ -34,7 +34,8 @@ const (
 	DeadGroupHeader = DeadPrefix + "group"
 )
 
-// Encode encodes a message as a record. The sender sets the topic. A message without a body becomes a tombstone.
+// Encode encodes a message as a record, without its delay. The sender sets the topic. A message without a body becomes
+// a tombstone.
 func Encode(m *driver.Message) (*kgo.Record, error) {
 	if err := checkHeaders(m.Header); err != nil {
 		return nil, err
@@ -57,14 +58,6 @@ func Encode(m *driver.Message) (*kgo.Record, error) {
 	add(dedupHeader, m.DedupID)
 	if m.Version != 0 {
 		add(versionHeader, strconv.Itoa(m.Version))
-	}
-	now := time.Now()
-	due := m.At
-	if m.Delay > 0 {
-		due = now.Add(m.Delay)
-	}
-	if due.After(now) {
-		add(DueHeader, strconv.FormatInt(due.UnixMilli(), 10))
 	}
 	if m.Expires > 0 {
 		add(expiresHeader, strconv.FormatInt(m.Expires.Milliseconds(), 10))
@@ -136,7 +129,9 @@ func (c *Decoder) Decode(r *kgo.Record, d *driver.Delivery) {
 	text := c.text(b)
 	d.ID, d.OrderKey = text[:position], text[position:key]
 	d.Body, d.SentAt = r.Value, r.Timestamp
-	d.Due, _ = Due(r)
+	if d.Due, _ = Due(r); d.Due.IsZero() {
+		d.Due, _ = headerTime(r, waitedHeader)
+	}
 	if own > 0 {
 		d.Header = make([]driver.Header, 0, own)
 	}

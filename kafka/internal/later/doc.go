@@ -1,0 +1,5 @@
+// Package later is how messages wait for their time in a topic beside their channel (orders.later). Its nouns: an
+// [Index] has the times of the messages of one partition, whose bodies stay in the log; and the [Waker] owns partitions
+// as a member of a group, and sends on what is due. The message and the tombstone of the record that waited are one
+// transaction, which the group's generation fences: an owner that has lost its partition sends nothing.
+package later

@@ -1,0 +1,281 @@
+package later
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/internal/backoff"
+	"github.com/godwitmq/godwit/internal/deathkind"
+	"github.com/godwitmq/godwit/kafka/internal/cluster"
+	"github.com/godwitmq/godwit/kafka/internal/failure"
+	"github.com/godwitmq/godwit/kafka/internal/wire"
+)
+
+const (
+	// batchMost is how many messages one transaction has, and bytesMost about how many bytes.
+	batchMost, bytesMost = 1_000, 8 << 20
+	// fetchBytes is how much of the log one request reads for the bodies of messages that are due.
+	fetchBytes = 1 << 20
+	// emptyMost is how many answers of a broker may be empty where there is a record.
+	emptyMost = 10
+	// rejectAgain is the time after which a message is tried again that can neither be sent nor rejected.
+	rejectAgain = 15 * time.Minute
+)
+
+// due is a message whose time has come.
+type due struct {
+	Waiting
+	of     *part
+	record *kgo.Record // as it waits; nil: the log has it no more
+	to     *kgo.Record // what is published; nil: only its wait ends
+}
+
+// wake sends on all messages that are due.
+func (s *session) wake(ctx context.Context) error {
+	for !failure.Over(ctx) {
+		f := &fence{group: s.Group, topic: s.topic.Name, topicID: s.topic.ID, offsets: map[int32]int64{}}
+		// The generation is read before the partitions: if one of them was lost by then, the generation is over, too.
+		f.member, f.generation = s.client.GroupMetadata()
+		batch := s.take()
+		if len(batch) == 0 {
+			return nil
+		}
+		call, cancel := context.WithTimeout(ctx, callPatience)
+		err := s.send(call, batch, f)
+		cancel()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// take takes messages that are due, of all partitions.
+func (s *session) take() (batch []*due) {
+	now := s.now()
+	for _, p := range s.own.all() {
+		for p.isReady() && len(batch) < s.most {
+			w, ok := p.index.Take(now)
+			if !ok {
+				break
+			}
+			batch = append(batch, &due{Waiting: w, of: p})
+		}
+	}
+	return batch
+}
+
+// back returns messages to their index.
+func back(batch []*due) {
+	for _, d := range batch {
+		d.of.index.Back(d.Waiting)
+	}
+}
+
+// send sends messages on in one transaction. After an error all of them are in the index again.
+func (s *session) send(ctx context.Context, batch []*due, f *fence) error {
+	if f.generation < 0 { // brokers do not compare generations for a commit of no member
+		back(batch)
+		return errors.New("the member is not in its group")
+	}
+	err := s.fetch(ctx, batch)
+	if err == nil {
+		batch, err = s.wakeEach(ctx, batch)
+	}
+	if err != nil {
+		back(batch)
+		return err
+	}
+	var rs []*kgo.Record
+	var of []*due
+	for _, d := range batch {
+		if d.to != nil {
+			rs, of = append(rs, d.to), append(of, d)
+		}
+	}
+	for _, d := range batch {
+		rs = append(rs, &kgo.Record{Topic: s.topic.Name, Partition: d.of.n, Key: d.record.Key})
+		f.offsets[d.of.n] = d.of.next
+	}
+	if len(rs) == 0 {
+		return nil
+	}
+	refused, err := s.tx.publish(ctx, rs, f)
+	if err != nil {
+		s.failed(batch, of, refused)
+		return err
+	}
+	for _, d := range batch {
+		d.of.index.Done(d.Waiting)
+		delete(d.of.refused, d.id)
+	}
+	s.most = min(2*s.most, batchMost)
+	return nil
+}
+
+// failed returns messages whose transaction failed. Whether it was committed shows the log, which is read up to another
+// record of this owner. A refusal counts for a message that was alone.
+func (s *session) failed(batch, of []*due, refused []error) {
+	back(batch)
+	for _, d := range batch {
+		d.of.ready = -1
+	}
+	for i, d := range of {
+		if i >= len(refused) || !isRefusal(refused[i]) {
+			continue
+		}
+		if s.most = 1; len(batch) == 1 {
+			d.of.refuse(d.id, refused[i])
+		}
+	}
+}
+
+// refusals are the errors of a broker about a record that it never takes. All others are about the transaction, the
+// topic or the broker.
+var refusals = []error{
+	kerr.MessageTooLarge, kerr.RecordListTooLarge, kerr.InvalidRecord, kerr.InvalidTimestamp, kerr.PolicyViolation,
+}
+
+func isRefusal(err error) bool {
+	return slices.ContainsFunc(refusals, func(one error) bool { return errors.Is(err, one) })
+}
+
+func (p *part) refuse(id uint64, why error) {
+	if p.refused == nil {
+		p.refused = map[uint64]error{}
+	}
+	p.refused[id] = why
+}
+
+// wakeEach decides what is published for each message, and returns the messages whose wait ends. After an error it
+// returns all of them.
+func (s *session) wakeEach(ctx context.Context, batch []*due) (ends []*due, err error) {
+	var kept []*due
+	bytes := 0
+	for i, d := range batch {
+		if bytes > bytesMost {
+			back(batch[i:])
+			break
+		}
+		if d.record == nil {
+			d.of.index.Done(d.Waiting)
+			continue
+		}
+		keep := false
+		if d.to, keep, err = s.woken(ctx, d); err != nil {
+			return batch, err
+		}
+		if keep {
+			kept = append(kept, d)
+			continue
+		}
+		bytes += wire.Size(d.record)
+		ends = append(ends, d)
+	}
+	for _, d := range kept {
+		d.Due = s.now() + rejectAgain.Milliseconds()
+	}
+	back(kept)
+	return ends, nil
+}
+
+// woken is what is published for a message: its record, or its dead letter, or nothing. kept: it goes on waiting,
+// because it can neither be sent nor rejected.
+func (s *session) woken(ctx context.Context, d *due) (r *kgo.Record, kept bool, err error) {
+	r = wire.Woken(d.record, s.Target)
+	why := d.of.refused[d.id]
+	if why == nil {
+		if s.to == nil {
+			if s.to, err = s.To(ctx); err != nil {
+				return nil, false, err
+			}
+		}
+		switch why = s.to.Complete(ctx, r, &driver.Forward{}); driver.ClassOf(why) {
+		case driver.Permanent, driver.TooLarge:
+		default:
+			return r, false, why
+		}
+		if why == nil {
+			return r, false, nil
+		}
+	}
+	why = fmt.Errorf("channel %s does not take a message whose time has come: %w", s.Of, why)
+	if s.Reject == nil {
+		s.say("a message that waits can neither be sent on nor rejected; both are tried again", why)
+		return nil, true, nil
+	}
+	now := time.Now()
+	// A position in its topic is one of another record, but the partition of its dead letter is the same each time.
+	r.Partition, r.Offset, r.Timestamp = d.of.n, d.Offset, d.record.Timestamp
+	letter, err := s.Reject(ctx, r, &driver.Death{
+		Error: why.Error(), Kind: deathkind.Undeliverable, Consumer: "waker", Channel: s.Of.String(),
+		First: now, Last: now,
+	})
+	return letter, false, err
+}
+
+// fetch reads the records of messages. The index has the offsets of the log as it was indexed: a record that is not
+// there any more was replaced, or removed, and the log says so behind.
+func (s *session) fetch(ctx context.Context, batch []*due) error {
+	sorted := slices.Clone(batch)
+	slices.SortFunc(sorted, func(a, b *due) int {
+		return cmp.Or(cmp.Compare(a.of.n, b.of.n), cmp.Compare(a.Offset, b.Offset))
+	})
+	for empty := 0; len(sorted) > 0; {
+		first := sorted[0]
+		rs, err := s.look(ctx, first.of.n, first.Offset)
+		if errors.Is(err, kerr.OffsetOutOfRange) {
+			sorted = sorted[1:] // an operator has deleted it
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("read a message that waits: %w", failure.Classify(err))
+		}
+		if len(rs) == 0 {
+			if empty++; empty > emptyMost {
+				return fmt.Errorf("the broker sends no record from offset %d of partition %d on", first.Offset,
+					first.of.n)
+			}
+			_ = backoff.Sleep(ctx, again.Wait(empty))
+			continue
+		}
+		for _, r := range rs {
+			for len(sorted) > 0 && sorted[0].of.n == first.of.n && sorted[0].Offset < r.Offset {
+				sorted = sorted[1:] // it is gone
+			}
+			if len(sorted) > 0 && sorted[0].of.n == first.of.n && sorted[0].Offset == r.Offset {
+				sorted[0].record, sorted = r, sorted[1:]
+			}
+		}
+	}
+	return nil
+}
+
+// look reads records of a partition from an offset on.
+func (s *session) look(ctx context.Context, n int32, from int64) ([]*kgo.Record, error) {
+	parts, err := s.Cluster.Fetch(ctx, s.topic, s.topic.Leaders[n], &cluster.Fetch{
+		From: map[int32]int64{n: from}, Bytes: fetchBytes,
+	})
+	if err == nil && len(parts) == 1 {
+		got, _ := kgo.ProcessFetchPartition(
+			kgo.ProcessFetchPartitionOpts{Topic: s.topic.Name, Partition: n, Offset: from}, &parts[0], codec, nil)
+		if got.Err == nil {
+			return got.Records, nil
+		}
+		err = got.Err
+	}
+	if err != nil { // the leader may be another one
+		if t, ferr := s.Topics.Known(ctx, s.Of); ferr == nil && t.ID == s.topic.ID {
+			s.topic = t
+		}
+	}
+	return nil, err
+}
