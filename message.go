@@ -46,7 +46,7 @@ type Message struct {
 	// message whose time is over is sent without a delay.
 	At time.Time
 	// Cancellable: [Producer.Cancel] can cancel the message until its Delay or At is over. Set it together with
-	// Receipt, whose ID Cancel needs. It is an error where nothing can cancel: with Kafka, and with SNS and SQS without
+	// Receipt, whose ID Cancel needs. It is an error where nothing can cancel: with SNS and SQS without
 	// snssqs.Options.Decisions. With these, such a message costs a request of S3 more, and waits beside its channel
 	// also for the shortest delay (docs/later.md).
 	Cancellable bool

@@ -84,7 +84,7 @@ func (p *Producer) creator() func(context.Context) error {
 }
 
 // cannotCancel says which backends can.
-const cannotCancel = "the backend cannot cancel messages: with SNS and SQS, set snssqs.Options.Decisions; Kafka cannot"
+const cannotCancel = "the backend cannot cancel messages: with SNS and SQS, set snssqs.Options.Decisions"
 
 // Cancel cancels a Cancellable message of the channel by its Receipt.ID, if it still waits. True: it is cancelled, and
 // is never delivered. False: it is too late, and the message is delivered, or was. Both are final, and to cancel a

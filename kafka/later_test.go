@@ -5,6 +5,7 @@ package kafka_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -304,5 +305,33 @@ func TestLaterRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		refused(driver.Message{Delay: time.Minute}, driver.Permanent, "set it to compact")
+	})
+}
+
+// The end of a transaction reaches the broker when another process has a partition of its messages by then. That
+// process waits until the transaction is over, so that no message is sent twice.
+func TestLaterDelayedEnd(t *testing.T) {
+	inWorld(t, func(w *world) {
+		o := kafka.Options{Partitions: 2, Ordering: kafka.OrderNone}
+		first := w.begin(o, driver.Events{})
+		const n = 40
+		for i := range n {
+			first.put(orders, driver.Message{Body: []byte(fmt.Sprint(i)), OrderKey: fmt.Sprint(i), Delay: time.Minute})
+		}
+		var once sync.Once
+		w.cluster.ControlKey(kmsg.EndTxn.Int16(), func(kmsg.Request) (kmsg.Response, error, bool) {
+			w.cluster.KeepControl()
+			once.Do(func() { w.cluster.SleepControl(func() { time.Sleep(9 * time.Second) }) })
+			return nil, nil, false
+		})
+		time.Sleep(time.Minute + 500*time.Millisecond)
+		second := w.begin(o, driver.Events{})
+		time.Sleep(time.Minute)
+		sent := w.committedBodies("orders")
+		if slices.Sort(sent); len(sent) != n || len(slices.Compact(sent)) != n {
+			w.Errorf("%d messages were sent, want %d: %v", len(sent), n, sent)
+		}
+		first.end()
+		second.end()
 	})
 }

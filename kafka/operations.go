@@ -7,6 +7,7 @@ import (
 
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/internal/part"
+	"github.com/godwitmq/godwit/kafka/internal/later"
 	"github.com/godwitmq/godwit/kafka/internal/layout"
 	"github.com/godwitmq/godwit/kafka/internal/operate"
 )
@@ -31,6 +32,16 @@ func (b *Backend) Operations() driver.Operations {
 		},
 		RequireReplicas: func(ctx context.Context, ch driver.Channel, dry bool) ([]driver.Difference, error) {
 			return operate.RequireReplicas(ctx, b.operator, ch, dry)
+		},
+		Cancel: func(ctx context.Context, to driver.Channel, id string) (bool, error) {
+			if err := b.legal(to); err != nil {
+				return false, err
+			}
+			c := later.Canceller{
+				Target: b.channels.TopicOf(to), Group: layout.Later(b.channels.Names, to), Cluster: b.cluster,
+				Topics: b.provisioner.Later, Produce: b.senders.Producer,
+			}
+			return c.Cancel(ctx, to, id)
 		},
 		Purge: b.Purge, Remove: b.Remove, Snapshot: b.Snapshot, Restore: b.Restore,
 		Rewind: b.Rewind, Orphans: b.Orphans,

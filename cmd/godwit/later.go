@@ -83,8 +83,13 @@ func (o *laterLsOptions) run(ctx context.Context, b driver.Backend, channel stri
 	_, missing := errors.AsType[*ops.NoChannelError](err)
 	switch {
 	case missing:
-		if _, err = ops.Find(ctx, b, strings.TrimSuffix(channel, "@later")); err != nil {
+		found, err := ops.Find(ctx, b, strings.TrimSuffix(channel, "@later"))
+		if err != nil {
 			return err
+		}
+		if at := driver.OperationsOf(b).Address; at != nil && at(found.Channel).System == "kafka" {
+			return fmt.Errorf("%s: on Kafka, messages that wait for their time are not listed: they are in topic "+
+				"%s.later", channel, at(found.Channel).Destination)
 		}
 		return o.nothing(channel)
 	case errors.Is(err, ops.ErrMustReceive):
@@ -190,7 +195,7 @@ func (o *laterCancelOptions) run(ctx context.Context, b driver.Backend, channel,
 	cancel := driver.OperationsOf(b).Cancel
 	if cancel == nil {
 		return errors.New("messages cannot be cancelled: with SNS and SQS, name the decisions of their producer with " +
-			"--decisions; Kafka cannot")
+			"--decisions")
 	}
 	found, err := ops.Find(ctx, b, channel)
 	if err != nil {

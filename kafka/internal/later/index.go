@@ -53,6 +53,12 @@ func (x *Index) Add(id wire.LaterID, due, offset int64) {
 // Remove removes a message, if it is there.
 func (x *Index) Remove(id wire.LaterID) { delete(x.live, short(id)) }
 
+// Find finds a message, without its time.
+func (x *Index) Find(id wire.LaterID) (w Waiting, ok bool) {
+	at, ok := x.live[short(id)]
+	return Waiting{Offset: at, id: short(id)}, ok
+}
+
 // Done removes a message that was taken.
 func (x *Index) Done(w Waiting) {
 	if x.Waits(w) {

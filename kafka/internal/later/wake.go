@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -14,7 +15,6 @@ import (
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/internal/backoff"
 	"github.com/godwitmq/godwit/internal/deathkind"
-	"github.com/godwitmq/godwit/kafka/internal/cluster"
 	"github.com/godwitmq/godwit/kafka/internal/failure"
 	"github.com/godwitmq/godwit/kafka/internal/wire"
 )
@@ -62,12 +62,16 @@ func (s *session) wake(ctx context.Context) error {
 func (s *session) take() (batch []*due) {
 	now := s.now()
 	for _, p := range s.own.all() {
+		taken := map[uint64]bool{}
 		for p.isReady() && len(batch) < s.most {
 			w, ok := p.index.Take(now)
 			if !ok {
 				break
 			}
-			batch = append(batch, &due{Waiting: w, of: p})
+			if !taken[w.id] { // one that was cancelled is there twice
+				taken[w.id] = true
+				batch = append(batch, &due{Waiting: w, of: p})
+			}
 		}
 	}
 	return batch
@@ -87,6 +91,9 @@ func (s *session) send(ctx context.Context, batch []*due, f *fence) error {
 		return errors.New("the member is not in its group")
 	}
 	err := s.fetch(ctx, batch)
+	if err == nil {
+		batch, err = s.claim(ctx, batch)
+	}
 	if err == nil {
 		batch, err = s.wakeEach(ctx, batch)
 	}
@@ -116,9 +123,39 @@ func (s *session) send(ctx context.Context, batch []*due, f *fence) error {
 	for _, d := range batch {
 		d.of.index.Done(d.Waiting)
 		delete(d.of.refused, d.id)
+		delete(d.of.decided, d.id)
 	}
 	s.most = min(2*s.most, batchMost)
 	return nil
+}
+
+// claim claims the messages that can be cancelled, and returns the others, and those that are decided. A claimed
+// message is in the index again when its claim is read: then it is known which was first, the claim or a cancel. After
+// an error it returns all messages.
+func (s *session) claim(ctx context.Context, batch []*due) (decided []*due, err error) {
+	var claims []*kgo.Record
+	var of []*due
+	for _, d := range batch {
+		if d.record == nil || !wire.Cancellable(d.record) || d.of.decided[d.id] != undecided {
+			decided = append(decided, d)
+			continue
+		}
+		id, _ := wire.ParseLaterID(d.record.Key)
+		claims = append(claims, &kgo.Record{
+			Topic: s.topic.Name, Partition: d.of.n, Key: wire.Claim(id),
+			Value: strconv.AppendInt(nil, wire.WaitsUntil(d.record).UnixMilli(), 10),
+		})
+		of = append(of, d)
+	}
+	for _, err := range s.Produce.Produce(ctx, claims) {
+		if err != nil {
+			return batch, fmt.Errorf("claim a message that can be cancelled: %w", err)
+		}
+	}
+	for i, d := range of {
+		d.of.claimed = append(d.of.claimed, claimed{d.Waiting, claims[i].Offset})
+	}
+	return decided, nil
 }
 
 // failed returns messages whose transaction failed. Whether it was committed shows the log, which is read up to another
@@ -190,6 +227,9 @@ func (s *session) wakeEach(ctx context.Context, batch []*due) (ends []*due, err 
 // woken is what is published for a message: its record, or its dead letter, or nothing. kept: it goes on waiting,
 // because it can neither be sent nor rejected.
 func (s *session) woken(ctx context.Context, d *due) (r *kgo.Record, kept bool, err error) {
+	if d.of.decided[d.id] == cancelled {
+		return nil, false, nil
+	}
 	r = wire.Woken(d.record, s.Target)
 	why := d.of.refused[d.id]
 	if why == nil {
@@ -231,13 +271,14 @@ func (s *session) fetch(ctx context.Context, batch []*due) error {
 	})
 	for empty := 0; len(sorted) > 0; {
 		first := sorted[0]
-		rs, err := s.look(ctx, first.of.n, first.Offset)
+		rs, err := look(ctx, s.Cluster, s.topic, first.of.n, first.Offset)
 		if errors.Is(err, kerr.OffsetOutOfRange) {
 			sorted = sorted[1:] // an operator has deleted it
 			continue
 		}
 		if err != nil {
-			return fmt.Errorf("read a message that waits: %w", failure.Classify(err))
+			s.looked = time.Time{} // the leader may be another one
+			return fmt.Errorf("read a message that waits: %w", err)
 		}
 		if len(rs) == 0 {
 			if empty++; empty > emptyMost {
@@ -257,25 +298,4 @@ func (s *session) fetch(ctx context.Context, batch []*due) error {
 		}
 	}
 	return nil
-}
-
-// look reads records of a partition from an offset on.
-func (s *session) look(ctx context.Context, n int32, from int64) ([]*kgo.Record, error) {
-	parts, err := s.Cluster.Fetch(ctx, s.topic, s.topic.Leaders[n], &cluster.Fetch{
-		From: map[int32]int64{n: from}, Bytes: fetchBytes,
-	})
-	if err == nil && len(parts) == 1 {
-		got, _ := kgo.ProcessFetchPartition(
-			kgo.ProcessFetchPartitionOpts{Topic: s.topic.Name, Partition: n, Offset: from}, &parts[0], codec, nil)
-		if got.Err == nil {
-			return got.Records, nil
-		}
-		err = got.Err
-	}
-	if err != nil { // the leader may be another one
-		if t, ferr := s.Topics.Known(ctx, s.Of); ferr == nil && t.ID == s.topic.ID {
-			s.topic = t
-		}
-	}
-	return nil, err
 }

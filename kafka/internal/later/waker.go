@@ -169,6 +169,31 @@ type part struct {
 	beat  time.Time // when it was written
 	// refused is why the target has refused messages for good, by their ids.
 	refused map[uint64]error
+	// decided is what the first claim or cancel in the log says of messages that wait, by their ids.
+	decided map[uint64]decision
+	claimed []claimed
+	old     []old
+}
+
+// decision says whether a message that can be cancelled is sent on.
+type decision uint8
+
+const (
+	undecided decision = iota
+	woken
+	cancelled
+)
+
+// claimed is a message whose claim is written at an offset, and not read yet.
+type claimed struct {
+	Waiting
+	at int64
+}
+
+// old is a claim or a cancel that is kept for no one, unless its message still waits.
+type old struct {
+	id  uint64
+	key string
 }
 
 func (p *part) isReady() bool { return p.ready >= 0 && p.next > p.ready }
@@ -255,6 +280,9 @@ func (s *session) read(ctx context.Context) error {
 			s.index(p, r)
 		}
 	})
+	for _, p := range own {
+		p.unclaim()
+	}
 	for _, e := range fetches.Errors() {
 		switch {
 		case errors.Is(e.Err, context.Canceled), errors.Is(e.Err, context.DeadlineExceeded):
@@ -267,6 +295,19 @@ func (s *session) read(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// unclaim returns the claimed messages to the index whose claims are read.
+func (p *part) unclaim() {
+	kept := p.claimed[:0]
+	for _, c := range p.claimed {
+		if c.at >= p.next {
+			kept = append(kept, c)
+		} else {
+			p.index.Back(c.Waiting)
+		}
+	}
+	p.claimed = kept
 }
 
 // idle is how long nothing is to be done.
@@ -295,7 +336,38 @@ func (s *session) index(p *part, r *kgo.Record) {
 		p.index.Add(id, wire.WaitsUntil(r).UnixMilli(), r.Offset)
 	case r.Offset == p.ready:
 		s.compare(p.beat, r.Timestamp)
+	case r.Value != nil:
+		p.decide(r)
 	}
+}
+
+// decide takes note of a claim or a cancel. The first one of a message that waits counts.
+func (p *part) decide(r *kgo.Record) {
+	id, cancels, ok := wire.Decision(r.Key)
+	if !ok {
+		return
+	}
+	if time.Since(r.Timestamp) > decisionsFor {
+		p.old = append(p.old, old{short(id), string(r.Key)})
+	}
+	w, waits := p.index.Find(id)
+	switch {
+	case !waits || p.decided[w.id] != undecided:
+	case cancels:
+		p.settle(w.id, cancelled)
+		p.index.Add(id, 0, w.Offset) // it waits no longer
+	case counts(r):
+		p.settle(w.id, woken)
+	default:
+		p.ready = -1 // the clocks are to be compared again
+	}
+}
+
+func (p *part) settle(id uint64, as decision) {
+	if p.decided == nil {
+		p.decided = map[uint64]decision{}
+	}
+	p.decided[id] = as
 }
 
 // clockMost is how much the clocks may differ before the brokers' counts.
@@ -334,6 +406,29 @@ func (s *session) begin(ctx context.Context) error {
 			return err
 		}
 		p.ready = r.Offset
+	}
+	return s.forget(ctx)
+}
+
+// forget deletes claims and cancels that are kept for no one any more.
+func (s *session) forget(ctx context.Context) error {
+	for _, p := range s.own.all() {
+		if !p.isReady() || len(p.old) == 0 {
+			continue
+		}
+		var rs []*kgo.Record
+		for _, o := range p.old[:min(len(p.old), batchMost)] {
+			if _, waits := p.index.live[o.id]; !waits {
+				rs = append(rs, &kgo.Record{Topic: s.topic.Name, Partition: p.n, Key: []byte(o.key)})
+			}
+		}
+		call, cancel := context.WithTimeout(ctx, callPatience)
+		errs := s.Produce.Produce(call, rs)
+		cancel()
+		if err := errors.Join(errs...); err != nil {
+			return err
+		}
+		p.old = p.old[min(len(p.old), batchMost):]
 	}
 	return nil
 }

@@ -29,6 +29,7 @@ type Sender struct {
 	stays   time.Duration // how long records, and then their dead letters, point to them; 0: not known
 	zip     bool          // bodies are compressed in the store
 	Most    int           // the largest batch that the topic takes, in bytes
+	cluster string        // its id
 	keyless bool          // messages without a key are in order: they share one partition
 	closed  atomic.Bool
 	// Closing is called when the sender closes; nil: nothing is.
@@ -84,7 +85,7 @@ func (o *Senders) Open(ctx context.Context, to driver.Channel, name string) (*Se
 		life: life, end: end,
 		Of: o, To: to, Topic: t.Name, Most: int(o.cluster.Limit(t.Name)),
 		folders: BodyFolder(t.Cluster), stays: stays,
-		zip: use.Zip, keyless: to.Ordered && !use.Spread,
+		zip: use.Zip, cluster: t.Cluster, keyless: to.Ordered && !use.Spread,
 	}, nil
 }
 
@@ -125,6 +126,9 @@ func (s *Sender) Prepare(ctx context.Context, m *driver.Message) (driver.Prepare
 		}
 	case size > s.Most:
 		return driver.Prepared{}, s.tooLarge(int64(size))
+	}
+	if m.Cancellable {
+		wire.MakeCancellable(r, wire.Place(s.cluster, layout.Later(s.Of.Channels.Names, s.To)))
 	}
 	if wait > 0 {
 		if err := s.wait(ctx, m, r); err != nil {
@@ -171,7 +175,9 @@ func (s *Sender) Send(ctx context.Context, batch []driver.Prepared) error {
 // fill sets the receipt of a send: the record's position, which is also the id of its deliveries.
 func fill(receipt *driver.Receipt, r *kgo.Record) {
 	if receipt != nil {
-		*receipt = driver.Receipt{ID: string(wire.AppendPosition(nil, r.Topic, r.Partition, r.Offset))}
+		*receipt = driver.Receipt{
+			ID: string(wire.AppendPosition(nil, r.Topic, r.Partition, r.Offset)), CancelID: wire.CancelIDOf(r),
+		}
 	}
 }
 

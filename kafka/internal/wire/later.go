@@ -73,7 +73,8 @@ func Woken(r *kgo.Record, topic string) *kgo.Record {
 		woken.Value = nil
 	}
 	woken.Headers = slices.DeleteFunc(slices.Clone(r.Headers), func(h kgo.RecordHeader) bool {
-		return h.Key == keyHeader || h.Key == nullHeader || h.Key == delayHeader || h.Key == DueHeader
+		return h.Key == keyHeader || h.Key == nullHeader || h.Key == delayHeader || h.Key == DueHeader ||
+			h.Key == cancelHeader
 	})
 	SetTime(woken, waitedHeader, WaitsUntil(r))
 	KeepFirst(woken, r.Timestamp)
