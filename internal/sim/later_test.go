@@ -79,19 +79,26 @@ func (l *laterWorld) run() (err error) {
 	if err := l.provision(l.plan); err != nil {
 		return err
 	}
+	var closing []func()
+	defer func() {
+		for _, f := range closing {
+			f()
+		}
+	}()
 	producers := make([]*godwit.Producer, 3) // two that cancel, and one that sends
 	for i := range producers {
 		b, err := l.tap(fmt.Sprintf("p%d", i)).backend(false)
 		if err != nil {
 			return err
 		}
-		defer b.Close(context.Background())
+		closing = append(closing, func() { _ = b.Close(context.Background()) })
 		if producers[i], err = godwit.NewProducer(context.Background(), b, l.plan.target(), &godwit.ProducerOptions{
 			Ordered: l.plan.ordered, HighThroughput: l.plan.throughput,
 		}); err != nil {
 			return err
 		}
-		defer producers[i].Close(context.Background())
+		p := producers[i]
+		closing = slices.Insert(closing, 0, func() { _ = p.Close(context.Background()) })
 	}
 	l.send(producers, 0) // so that the queue of delayed messages exists before the consumers
 	l.server.Control("*", l.injectFaults)
@@ -165,7 +172,7 @@ func (l *laterWorld) cancels(producers []*godwit.Producer, i int, d *delayed) {
 		wait := r.between(0, 2*time.Second)
 		both.Go(func() {
 			time.Sleep(wait)
-			l.cancel(producers[n], i, d)
+			_ = l.cancel(producers[n], i, d) // the end asks again, where there is no answer
 		})
 	}
 	both.Wait()
