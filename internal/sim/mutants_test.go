@@ -213,13 +213,13 @@ func mutants() []mutant {
 func ledgerMutants() []mutant {
 	const (
 		file = "internal/engine/lifecycle.go"
-		give = "\tif give := it.held &^ (want | outlasts); give != 0 {\n"
+		give = "\tif give := it.held &^ keeps; give != 0 {\n"
 		take = "\tif take := want &^ it.held; take != 0 {\n"
 	)
 	edge := func(name, on, forgotten string) mutant {
 		return mutant{"forget-" + name, []patch{{
 			file, give,
-			"\tgive := it.held &^ (want | outlasts)\n\tif " + on + " {\n\t\tgive &^= " + forgotten +
+			"\tgive := it.held &^ keeps\n\tif " + on + " {\n\t\tgive &^= " + forgotten +
 				"\n\t}\n\tif give != 0 {\n",
 		}}}
 	}
@@ -245,24 +245,25 @@ func ledgerMutants() []mutant {
 		}}},
 		{"keep-the-stint-of-what-waits", []patch{{
 			file,
-			"\tif to.waiting() && it.held&hasStint != 0 {\n", "\tif to == behind && it.held&hasStint != 0 {\n",
+			"\tif to.waiting() {\n\t\tkeeps &^= hasStint\n", "\tif to == behind {\n\t\tkeeps &^= hasStint\n",
 		}}},
 		{"use-again-what-is-renewed", []patch{{
 			"internal/engine/ledger.go",
 			"\tif it.state == gone && it.held == 0 {\n", "\tif it.state == gone && it.held&^hasRenew == 0 {\n",
 		}}},
-		owner("place", "places.go", "\t\tp.taken--\n", ""),
-		owner("shelf", "places.go", "\t\tp.shelved, p.shelf = p.shelved-1, p.shelf-size\n", "\t\tp.shelf -= size\n"),
-		owner("bytes", "places.go", "\t\tp.bytes.give(size)\n", ""),
+		owner("place", "ledger.go", "\t\tp.taken--\n", ""),
+		owner("shelf", "ledger.go",
+			"\t\tp.shelved, p.shelf = p.shelved-1, p.shelf-it.size\n", "\t\tp.shelf -= it.size\n"),
+		owner("bytes", "ledger.go", "\t\tp.bytes.give(it.size)\n", ""),
 		owner("lease", "ledger.go", "\t\tl.leases.remove(it)\n", ""),
 		owner("lane", "ledger.go", "\t\tit.src.leave(it)\n", ""),
 		owner("bus", "ledger.go", "\t\tl.queue.remove(it)\n", ""),
 		owner("share", "tenants.go", "\tone.out--\n", ""),
 		owner("tenants-line", "tenants.go", "\tone.waiting--\n\tt.waiting.Add(-1)\n", "\tone.waiting--\n"),
 		owner("timer", "ledger.go", "\t\theap.Remove(&l.retries, it.heapAt)\n", ""),
-		owner("start", "ledger.go", "\t\tit.src.ended()\n", ""),
+		owner("start", "ledger.go", "\t\tit.src.started--\n", ""),
 		owner("what-runs", "ledger.go", "\t\tif l.running--; l.running == 0 {\n", "\t\tif l.running == 0 {\n"),
-		owner("verdict", "places.go", "\t\tp.settling--\n", ""),
+		owner("verdict", "ledger.go", "\t\tp.settling--\n", ""),
 	}
 }
 

@@ -18,8 +18,8 @@ func operatedMutants() []mutant {
 		}}},
 		{"idempotent-by-the-error-alone", []patch{{
 			"idempotency.go",
-			"\tif !d.IsDone(err) {\n",
-			"\tif err != nil {\n",
+			"end(d.IsDone(err))",
+			"end(err == nil)",
 		}}},
 		{"breaker-without-settlements-by-method", []patch{{
 			"internal/engine/worker.go",
@@ -54,7 +54,7 @@ func operatedMutants() []mutant {
 		}}},
 		{"leave-what-stands-behind-a-handler", []patch{{
 			"internal/engine/session.go",
-			"\t\t\t\tf.undoBehind(it)\n\t\t\t\tf.carryOut(it, Verdict{Action: ActionRelease}, nil)\n",
+			"\t\t\t\tf.undoBehind(it)\n\t\t\t\tf.carryOut(it, Verdict{Action: ActionRelease})\n",
 			"\t\t\t\t_ = it\n",
 		}}},
 	}
