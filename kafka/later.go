@@ -52,8 +52,8 @@ func newWaker(b *Backend, ch driver.Channel, dead DeadLetterQueue) *later.Waker 
 	}
 	group := layout.Later(b.channels.Names, of)
 	id := group + "." + rand.Text()
-	opts := append(append(b.producerOptions(b.cluster), kgo.RecordDeliveryTimeout(commitPatience)),
-		transact.Options(id)...)
+	opts := append(append(b.producerOptions(b.cluster), kgo.RecordDeliveryTimeout(commitPatience),
+		kgo.MetadataMinAge(later.MetadataAge)), transact.Options(id)...)
 	w := &later.Waker{
 		Of: of, Group: group, Target: b.channels.Topic(of), ID: id, Cluster: b.cluster,
 		Topics: b.provisioner.Later, Produce: b.senders.Producer, Log: b.log,

@@ -26,6 +26,12 @@ const (
 	looksEvery = 10 * time.Second
 	// fetchMost is how many bytes a fetch brings at most, and fetchShare of one partition.
 	fetchMost, fetchShare = 8 << 20, 2 << 20
+	// fetchWait is how long a broker waits for records. A partition whose records have just been read joins only the
+	// next fetch, so the wait is short: a message that is claimed is late until the claim is read.
+	fetchWait = 500 * time.Millisecond
+	// MetadataAge is how old metadata is at least when it is asked for again. With the client's own 5 s, a message
+	// would be late by as much after a topic was created, or a leader has changed.
+	MetadataAge = 250 * time.Millisecond
 	// recordsAtOnce is how many records are indexed before others are sent on.
 	recordsAtOnce = 20_000
 	// callPatience bounds each request, or transaction.
@@ -112,7 +118,8 @@ func (w *Waker) work(ctx context.Context, t cluster.Topic) error {
 		kgo.SessionTimeout(w.SessionTimeout),
 		kgo.Balancers(kgo.CooperativeStickyBalancer()), kgo.FetchIsolationLevel(kgo.ReadCommitted()),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.AdjustFetchOffsetsFn(fromStart),
-		kgo.FetchMaxBytes(fetchMost), kgo.FetchMaxPartitionBytes(fetchShare),
+		kgo.FetchMaxBytes(fetchMost), kgo.FetchMaxPartitionBytes(fetchShare), kgo.FetchMaxWait(fetchWait),
+		kgo.MetadataMinAge(MetadataAge),
 		kgo.OnPartitionsAssigned(func(_ context.Context, _ *kgo.Client, ps map[string][]int32) { own.add(ps[t.Name]) }),
 		kgo.OnPartitionsRevoked(lose), kgo.OnPartitionsLost(lose),
 	)
