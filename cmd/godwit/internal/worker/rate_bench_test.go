@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -16,38 +17,44 @@ import (
 	"github.com/godwitmq/godwit/local/kafkalocal"
 )
 
-// BenchmarkRate measures how many messages a second a consumer ends with 8 handlers in Go that do nothing, and with 8
-// worker processes that answer at once, and the ratio of the two.
+// BenchmarkRate measures how many messages a second a consumer ends with 8 handlers in Go, and with 8 worker processes,
+// and the ratio of the two. The handlers do nothing, or use a processor for 100 µs.
 func BenchmarkRate(b *testing.B) {
 	for name, open := range map[string]func(ctx context.Context) (godwit.Backend, error){
 		"local":  func(ctx context.Context) (godwit.Backend, error) { return local.Open(ctx, nil) },
 		"kafka":  func(ctx context.Context) (godwit.Backend, error) { return kafkalocal.Open(ctx, nil) },
 		"memory": func(context.Context) (godwit.Backend, error) { return memdriver.Open(nil) },
 	} {
-		b.Run(name, func(b *testing.B) {
-			inGo := rate(b, open, func(context.Context, *godwit.Delivery) error { return nil })
-			p, err := worker.NewPool(b.Context(), worker.PoolOptions{
-				Command: self(b, "worker"), Workers: benchWorkers, Channel: "orders", Timeout: time.Minute,
-				Backoff: constant, Output: &worker.Lines{To: io.Discard},
+		for _, us := range []int{0, 100} {
+			b.Run(fmt.Sprintf("%s/%dus", name, us), func(b *testing.B) {
+				inGo := rate(b, open, us, func(_ context.Context, d *godwit.Delivery) error {
+					_, number, _ := strings.Cut(string(d.Body), " ")
+					spin(number)
+					return nil
+				})
+				p, err := worker.NewPool(b.Context(), worker.PoolOptions{
+					Command: self(b, "worker"), Workers: benchWorkers, Channel: "orders", Timeout: time.Minute,
+					Backoff: constant, Output: &worker.Lines{To: io.Discard},
+				})
+				if err != nil {
+					b.Fatal(err)
+				}
+				inWorkers := rate(b, open, us, p.Handle)
+				if err := p.Close(); err != nil {
+					b.Error(err)
+				}
+				b.ReportMetric(inGo, "go/s")
+				b.ReportMetric(inWorkers, "worker/s")
+				b.ReportMetric(inWorkers/inGo, "ratio")
 			})
-			if err != nil {
-				b.Fatal(err)
-			}
-			inWorkers := rate(b, open, p.Handle)
-			if err := p.Close(); err != nil {
-				b.Error(err)
-			}
-			b.ReportMetric(inGo, "go/s")
-			b.ReportMetric(inWorkers, "worker/s")
-			b.ReportMetric(inWorkers/inGo, "ratio")
-		})
+		}
 	}
 }
 
 const benchWorkers = 8
 
-// rate sends b.N messages, and returns how many a second a consumer ends.
-func rate(b *testing.B, open func(context.Context) (godwit.Backend, error), handle godwit.Handler) float64 {
+// rate sends b.N messages that ask for so many microseconds, and returns how many a second a consumer ends.
+func rate(b *testing.B, open func(context.Context) (godwit.Backend, error), us int, handle godwit.Handler) float64 {
 	backend, err := open(b.Context())
 	if err != nil {
 		b.Fatal(err)
@@ -65,7 +72,7 @@ func rate(b *testing.B, open func(context.Context) (godwit.Backend, error), hand
 	}
 	all := make([]godwit.Message, b.N)
 	for i := range all {
-		all[i].Body = fmt.Appendf(nil, `{"amount": %d, "customer": "c-%d"}`, i, i%100)
+		all[i].Body = fmt.Appendf(nil, `spin %d {"amount": %d, "customer": "c-%d"}`, us, i, i%100)
 	}
 	if err := p.SendBatch(b.Context(), all); err != nil {
 		b.Fatal(err)

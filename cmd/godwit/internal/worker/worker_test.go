@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -58,6 +59,9 @@ func play() {
 		do, with, _ := strings.Cut(m.Body, " ")
 		answer := map[string]any{"request": m.Request, "action": do}
 		switch do {
+		case "spin":
+			spin(with)
+			answer["action"] = "done"
 		case "pid": // as the reason of a failure
 			answer["action"], answer["error"] = "fail", fmt.Sprint(os.Getpid())
 		case "echo":
@@ -88,6 +92,18 @@ func play() {
 		if err := out.Encode(answer); err != nil {
 			os.Exit(6)
 		}
+	}
+}
+
+// spin uses a processor for so many microseconds, which is a text that may have more behind it.
+func spin(text string) {
+	number, _, _ := strings.Cut(text, " ")
+	us, err := strconv.Atoi(number)
+	if err != nil {
+		os.Exit(7)
+	}
+	for end := time.Now().Add(time.Duration(us) * time.Microsecond); time.Now().Before(end); {
+		continue
 	}
 }
 
