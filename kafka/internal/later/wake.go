@@ -238,13 +238,12 @@ func (s *session) woken(ctx context.Context, d *due) (r *kgo.Record, kept bool, 
 				return nil, false, err
 			}
 		}
-		switch why = s.to.Complete(ctx, r, &driver.Forward{}); driver.ClassOf(why) {
-		case driver.Permanent, driver.TooLarge:
-		default:
-			return r, false, why
-		}
-		if why == nil {
+		why = s.to.Complete(ctx, r, &driver.Forward{})
+		switch class := driver.ClassOf(why); {
+		case why == nil:
 			return r, false, nil
+		case class != driver.Permanent && class != driver.TooLarge:
+			return r, false, why
 		}
 	}
 	why = fmt.Errorf("channel %s does not take a message whose time has come: %w", s.Of, why)

@@ -399,7 +399,7 @@ func (s *session) begin(ctx context.Context) error {
 		if p.ready >= 0 && (p.index.Len() == 0 || time.Since(p.beat) < beatEvery) {
 			continue
 		}
-		if s.tx.lost { // what it has begun keeps the record from being read
+		if s.tx.lost { // a transaction that its client left open would hide the record
 			if err := s.tx.open(ctx); err != nil {
 				return err
 			}
