@@ -485,11 +485,14 @@ func TestLaterInOrder(t *testing.T) {
 		var a arrivals
 		r := a.runs(w, "orders", true)
 		at := time.Now().Add(time.Hour)
+		p := w.producer("orders", &godwit.ProducerOptions{Ordered: true}) // the order is that of one producer
 		var want []string
 		for i := range 30 {
 			m := body(fmt.Sprintf("%02d", i))
 			m.OrderKey, m.At = "k", at
-			w.sendAll("orders", true, m)
+			if err := p.Send(w.Context(), m); err != nil {
+				t.Fatal(err)
+			}
 			want = append(want, string(m.Body))
 		}
 		time.Sleep(2 * time.Hour)

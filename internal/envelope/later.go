@@ -10,7 +10,7 @@ type Later struct {
 	// milliseconds since 1970. One of them is set.
 	Delay int64 `json:"d,omitempty"`
 	At    int64 `json:"at,omitempty"`
-	// Sequence grows with the sends of a process, for messages that are due at the same time.
+	// Sequence grows with the sends of a producer, and with time. It orders messages that are due at the same time.
 	Sequence int64 `json:"n"`
 	// Cancellable: it may be sent on only if it was not cancelled.
 	Cancellable bool `json:"c,omitempty"`

@@ -35,12 +35,13 @@ type held struct {
 
 func newHeld() *held { return &held{changed: make(chan struct{}, 1)} }
 
-// add adds messages in the order of their times, and of their sends where these are equal.
+// add adds messages in the order of their times by the service's clock, and of their sends where these are equal. Their
+// times by this machine's clock have an error of up to a second, which differs between receives.
 func (h *held) add(items ...item) {
 	h.mu.Lock()
 	h.items = append(h.items, items...)
 	slices.SortStableFunc(h.items, func(a, b item) int {
-		return cmp.Or(a.due.Compare(b.due), cmp.Compare(a.Sequence, b.Sequence))
+		return cmp.Or(a.Due.Compare(b.Due), cmp.Compare(a.Sequence, b.Sequence))
 	})
 	for i := range items {
 		h.bytes += items[i].size()

@@ -47,6 +47,22 @@ func TestHeldMessagesLeaveInOrder(t *testing.T) {
 	}
 }
 
+// The error of a machine's clock, which each receive finds a little different, changes no order.
+func TestHeldMessagesOfAWrongClockLeaveInOrder(t *testing.T) {
+	now := time.Now()
+	first, second := itemOf("a", now, 1, 1), itemOf("b", now, 2, 1)
+	first.due = now.Add(300 * time.Millisecond)
+	h := newHeld()
+	h.add(second)
+	h.add(first)
+	if items, wait := h.due(now); len(items) > 0 || wait != 300*time.Millisecond {
+		t.Errorf("%d items are due, the next one in %v", len(items), wait)
+	}
+	if items, _ := h.due(first.due); len(items) != 2 || items[0].ID != "a" {
+		t.Errorf("%d items are due", len(items))
+	}
+}
+
 // The number of messages that are held is bounded, and the memory of their bodies.
 func TestHeldMessagesAreBounded(t *testing.T) {
 	for _, bytes := range []int{0, maxHeldBytes / 4} {

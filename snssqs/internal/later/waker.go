@@ -26,9 +26,12 @@ const (
 	looksFirst = 10 * time.Second
 	// longestHide is how long SQS hides a message at most, counted from its receive, with a margin.
 	longestHide = 12*time.Hour - time.Minute
-	// holdsFrom: a message that is due sooner is held. SQS hides for whole seconds, so a longer one is hidden until the
-	// last second before its time.
+	// holdsFrom: a message that is due sooner is held.
 	holdsFrom = 2 * time.Second
+	// arrives is how long before its time a hidden message is visible again, at least: a receive takes a moment, and
+	// all messages of a key that are due together have to be held before the first one is sent on. SQS hides for whole
+	// seconds, so it can be a second more.
+	arrives = time.Second
 	// oldest is the age from which a message is sent again. SQS keeps it for 14 days, and nobody may receive from the
 	// queue for some of them.
 	oldest = 7 * 24 * time.Hour
@@ -269,7 +272,7 @@ func (s *stint) hide(ctx context.Context, items []item) bool {
 	}
 	now := time.Now()
 	err = s.queue.hide(ctx, messages(items), func(i int) time.Duration {
-		return max(0, min(items[i].due.Sub(now), longestHide-now.Sub(items[i].Asked)))
+		return max(0, min(items[i].due.Sub(now)-arrives, longestHide-now.Sub(items[i].Asked)))
 	})
 	if err != nil && !client.Over(ctx) {
 		s.waker.say("hiding delayed messages failed; they are received again", err)
@@ -344,7 +347,7 @@ func (w *Waker) forward(ctx context.Context, q *queue, items []item, on bool) {
 			continue
 		}
 		if !on {
-			wire.Delay(p, max(0, min(time.Until(items[i].due), delay)))
+			wire.Delay(p, max(0, min(time.Until(items[i].due)-arrives, delay)))
 		}
 		if lim := to.Limits(); lim.Bytes > 0 && size+p.Size > lim.Bytes {
 			flush()

@@ -95,7 +95,7 @@ func (e *Encoder) later(w *prepared, m *driver.Message, alone bool) *envelope.La
 	return l
 }
 
-// nextSequence grows with each call, and is in the order of time for messages of several processes.
+// nextSequence grows with each call, and is in the order of time for messages of several producers.
 func (e *Encoder) nextSequence() int64 {
 	for {
 		last := e.sequence.Load()
