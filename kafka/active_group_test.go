@@ -43,7 +43,9 @@ func offers(a kafka.Assignor) kafka.Options {
 // A consumer whose group has members of another protocol or assignor is not created. The error has what both use, and
 // who the others are. When they have left, it is.
 func TestGroupsOfOtherProtocols(t *testing.T) {
-	share := kafka.Options{GroupProtocol: kafka.GroupShare, Ordering: kafka.OrderNone}
+	share := kafka.Options{
+		ChannelOptions: kafka.ChannelOptions{GroupProtocol: kafka.GroupShare, Ordering: kafka.OrderNone},
+	}
 	ranges := []kgo.Opt{kgo.ConsumerGroup("orders"), kgo.Balancers(kgo.RangeBalancer())}
 	modern := []kgo.Opt{kgo.ConsumerGroup("orders"), kgo.ServerSideBalancer()}
 	for name, c := range map[string]struct {
@@ -63,7 +65,7 @@ func TestGroupsOfOtherProtocols(t *testing.T) {
 			says:   []string{"a group of the consumer protocol (KIP-848) (their-app", "join as a classic group"},
 		},
 		"the consumer protocol and classic": {
-			theirs: ranges, o: kafka.Options{GroupProtocol: kafka.GroupConsumer},
+			theirs: ranges, o: kafka.Options{ChannelOptions: kafka.ChannelOptions{GroupProtocol: kafka.GroupConsumer}},
 			says: []string{"active as a classic group (their-app", "join as a group of the consumer protocol"},
 		},
 		"a share group and the consumer protocol": {
@@ -76,7 +78,9 @@ func TestGroupsOfOtherProtocols(t *testing.T) {
 		"the same assignor": {
 			theirs: []kgo.Opt{kgo.ConsumerGroup("orders"), kgo.Balancers(kgo.CooperativeStickyBalancer())},
 		},
-		"the same protocol": {theirs: modern, o: kafka.Options{GroupProtocol: kafka.GroupConsumer}},
+		"the same protocol": {theirs: modern, o: kafka.Options{
+			ChannelOptions: kafka.ChannelOptions{GroupProtocol: kafka.GroupConsumer},
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {

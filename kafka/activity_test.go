@@ -15,7 +15,7 @@ import (
 // not exist, alone.
 func TestActivity(t *testing.T) {
 	inWorld(t, func(w *world) {
-		l := w.begin(kafka.Options{Partitions: 3}, driver.Events{})
+		l := w.begin(kafka.Options{ChannelOptions: kafka.ChannelOptions{Partitions: 3}}, driver.Events{})
 		w.send(0, "a", "b")
 		time.Sleep(time.Hour)
 		middle := time.Now()

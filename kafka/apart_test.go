@@ -38,8 +38,10 @@ func ofGroup(o kafka.Options, group string) kafka.Options {
 // of them its own attempts and one dead letter, and a program that can handle it does so once.
 func TestPoisonOfTwoGroups(t *testing.T) {
 	for name, o := range map[string]kafka.Options{
-		"block": {}, "park": {Retries: kafka.RetryPark}, "alone": {Retries: kafka.RetryAlone},
-		"share": {Ordering: kafka.OrderNone, GroupProtocol: kafka.GroupShare},
+		"block": {}, "park": {
+			ChannelOptions: kafka.ChannelOptions{Retries: kafka.RetryPark},
+		}, "alone": {ChannelOptions: kafka.ChannelOptions{Retries: kafka.RetryAlone}},
+		"share": {ChannelOptions: kafka.ChannelOptions{Ordering: kafka.OrderNone, GroupProtocol: kafka.GroupShare}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
@@ -139,8 +141,10 @@ func (w *world) reads(group string) (topics []string) {
 // lost. When the tiers have no retry of the group any more, its next member does not read them.
 func TestUpgradeWithRetriesInEveryTier(t *testing.T) {
 	for name, o := range map[string]kafka.Options{
-		"park": {Retries: kafka.RetryPark}, "alone": {Retries: kafka.RetryAlone},
-		"share": {Ordering: kafka.OrderNone, GroupProtocol: kafka.GroupShare},
+		"park": {
+			ChannelOptions: kafka.ChannelOptions{Retries: kafka.RetryPark},
+		}, "alone": {ChannelOptions: kafka.ChannelOptions{Retries: kafka.RetryAlone}},
+		"share": {ChannelOptions: kafka.ChannelOptions{Ordering: kafka.OrderNone, GroupProtocol: kafka.GroupShare}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
@@ -215,7 +219,9 @@ func TestUpgradeWithRetriesInEveryTier(t *testing.T) {
 // before the upgrade is not sent back again.
 func TestUpgradeWithDeadLetters(t *testing.T) {
 	inWorld(t, func(w *world) {
-		o := kafka.Options{Retries: kafka.RetryAlone, Tiers: []time.Duration{5 * time.Second}}
+		o := kafka.Options{
+			ChannelOptions: kafka.ChannelOptions{Retries: kafka.RetryAlone, Tiers: []time.Duration{5 * time.Second}},
+		}
 		audits := ofGroup(o, "audit")
 		w.former = true
 		other, audit := w.begin(o, driver.Events{}), w.begin(audits, driver.Events{})
@@ -331,8 +337,10 @@ func TestMembersOfBothVersions(t *testing.T) {
 	for _, protocol := range []kafka.GroupProtocol{kafka.GroupClassic, kafka.GroupConsumer} {
 		inWorld(t, func(w *world) {
 			o := ofGroup(kafka.Options{
-				GroupProtocol: protocol, Retries: kafka.RetryAlone, Tiers: []time.Duration{5 * time.Second},
-				Partitions: 2,
+				ChannelOptions: kafka.ChannelOptions{
+					GroupProtocol: protocol, Retries: kafka.RetryAlone, Tiers: []time.Duration{5 * time.Second},
+					Partitions: 2,
+				},
 			}, "audit")
 			w.former = true
 			early := w.begin(o, driver.Events{})

@@ -25,7 +25,7 @@ func TestABrokerThatIsAwayAtTheStart(t *testing.T) {
 					wire := &cutter{dial: w.network.DialContext, hangs: hangs}
 					b, err := kafka.Open(w.Context(), &kafka.Options{
 						Brokers: w.cluster.ListenAddrs(), Client: []kgo.Opt{kgo.Dialer(wire.DialContext)},
-						Partitions: 1,
+						ChannelOptions: kafka.ChannelOptions{Partitions: 1},
 					})
 					if err != nil {
 						t.Fatal(err)

@@ -26,7 +26,7 @@ func (*durableQueue) Durable() bool { return true }
 
 // Options that contradict a channel are an error that names the channel and the option.
 func TestChannelsThatKafkaCannotCarry(t *testing.T) {
-	share := Options{GroupProtocol: GroupShare, Ordering: OrderNone}
+	share := Options{ChannelOptions: ChannelOptions{GroupProtocol: GroupShare, Ordering: OrderNone}}
 	withOrder, withQueue := share, share
 	withOrder.Ordering, withQueue.RetryQueue = OrderByKey, &MemoryRetryQueue{}
 	orders := driver.Channel{Queue: "orders"}
@@ -39,12 +39,16 @@ func TestChannelsThatKafkaCannotCarry(t *testing.T) {
 	}{
 		{"the defaults", Options{}, ordered, ""},
 		{"a bad name", Options{}, driver.Channel{Queue: "a b"}, `"a b"`},
-		{"no order", Options{Ordering: OrderNone}, ordered, "OrderByKey"},
+		{"no order", Options{ChannelOptions: ChannelOptions{Ordering: OrderNone}}, ordered, "OrderByKey"},
 		{"a share group", share, orders, ""},
 		{"a share group with order", withOrder, orders, "OrderNone"},
 		{"a share group with a queue", withQueue, orders, "RetryQueue"},
-		{"park in memory", Options{Retries: RetryPark, RetryQueue: &MemoryRetryQueue{}}, orders, ""},
-		{"park in a queue", Options{Retries: RetryPark, RetryQueue: &durableQueue{}}, orders, "RetryAlone"},
+		{"park in memory", Options{
+			ChannelOptions: ChannelOptions{Retries: RetryPark}, RetryQueue: &MemoryRetryQueue{},
+		}, orders, ""},
+		{"park in a queue", Options{
+			ChannelOptions: ChannelOptions{Retries: RetryPark}, RetryQueue: &durableQueue{},
+		}, orders, "RetryAlone"},
 	} {
 		err := newTestBackend(t, c.o).legal(c.ch)
 		if c.says == "" && err != nil || c.says != "" && (err == nil || driver.ClassOf(err) != driver.Permanent ||

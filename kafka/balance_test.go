@@ -57,7 +57,7 @@ func (w *world) retrying(namespace string, ch driver.Channel) chan string {
 	w.Helper()
 	o := kafka.Options{
 		Brokers: w.cluster.ListenAddrs(), Client: []kgo.Opt{kgo.Dialer(w.network.DialContext)},
-		Namespace: namespace, Partitions: 2, Retries: kafka.RetryAlone,
+		Namespace: namespace, ChannelOptions: kafka.ChannelOptions{Partitions: 2, Retries: kafka.RetryAlone},
 	}
 	b, err := kafka.Open(w.Context(), &o)
 	if err != nil {

@@ -105,7 +105,7 @@ func TestDuplicatesOfFinishedWorkAfterACrash(t *testing.T) {
 // with shorter metadata follows at once.
 func TestMetadataTooLarge(t *testing.T) {
 	inWorld(t, func(w *world) {
-		l := w.begin(kafka.Options{Partitions: 2}, driver.Events{})
+		l := w.begin(kafka.Options{ChannelOptions: kafka.ChannelOptions{Partitions: 2}}, driver.Events{})
 		w.send(0, "a", "b", "c")
 		w.send(1, "d")
 		fault := w.cluster.Fault(kfake.Fault{

@@ -23,8 +23,8 @@ import (
 // after another and in order, and a failed record is delivered again before its successors.
 func TestConsumersComeAndGo(t *testing.T) {
 	for name, o := range map[string]kafka.Options{
-		"block": {}, "park": {Retries: kafka.RetryPark},
-		"broker": {GroupProtocol: kafka.GroupConsumer},
+		"block": {}, "park": {ChannelOptions: kafka.ChannelOptions{Retries: kafka.RetryPark}},
+		"broker": {ChannelOptions: kafka.ChannelOptions{GroupProtocol: kafka.GroupConsumer}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {

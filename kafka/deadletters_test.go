@@ -23,7 +23,7 @@ const ordersDead = "orders.orders.dlq"
 // delivered again, it is finished without a handler, and gets no second dead letter.
 func TestDeadLetterTwiceAfterACrash(t *testing.T) {
 	inWorld(t, func(w *world) {
-		o := kafka.Options{Partitions: 2}
+		o := kafka.Options{ChannelOptions: kafka.ChannelOptions{Partitions: 2}}
 		l := w.begin(o, driver.Events{})
 		w.send(0, "first")
 		l.settle(driver.Done, l.get(1)...)
@@ -76,7 +76,7 @@ func TestTheFirstDeadLetterOfAGroup(t *testing.T) {
 // offset as the rejected record's original, is delivered.
 func TestDeadLetterOfATierAfterACrash(t *testing.T) {
 	inWorld(t, func(w *world) {
-		o := kafka.Options{Retries: kafka.RetryAlone}
+		o := kafka.Options{ChannelOptions: kafka.ChannelOptions{Retries: kafka.RetryAlone}}
 		l := w.begin(o, driver.Events{})
 		w.send(0, "a", "b", "bad")
 		ds := l.get(3)
@@ -110,7 +110,7 @@ func TestDeadLetterOfATierAfterACrash(t *testing.T) {
 // apply to another record with the same offset.
 func TestDeadLetterDedupByBareOffset(t *testing.T) {
 	inWorld(t, func(w *world) {
-		o := kafka.Options{Partitions: 2}
+		o := kafka.Options{ChannelOptions: kafka.ChannelOptions{Partitions: 2}}
 		l := w.begin(o, driver.Events{})
 		w.send(0, "bad")
 		l.settle(driver.Reject, l.get(1)...)

@@ -48,9 +48,10 @@ func ExampleOpen() {
 func ExampleRetries() {
 	ctx, stop := context.WithCancel(context.Background())
 	backend, err := kafkalocal.Open(ctx, &kafkalocal.Options{Kafka: &kafka.Options{
-		Partitions: 1,
-		Retries:    kafka.RetryAlone,
-		Tiers:      []time.Duration{time.Second, time.Minute}, // the process would hold a shorter retry
+		ChannelOptions: kafka.ChannelOptions{
+			Partitions: 1, Retries: kafka.RetryAlone, Tiers: []time.Duration{time.Second, time.Minute},
+		},
+		// the process would hold a shorter retry
 	}})
 	check(err)
 	defer backend.Close(context.WithoutCancel(ctx))
@@ -108,7 +109,9 @@ func ExampleChannelOptions() {
 // Dead letters go back to their topic, for example after a bug was fixed.
 func Example_requeue() {
 	ctx := context.Background()
-	backend, err := kafkalocal.Open(ctx, &kafkalocal.Options{Kafka: &kafka.Options{Partitions: 1}})
+	backend, err := kafkalocal.Open(ctx, &kafkalocal.Options{Kafka: &kafka.Options{
+		ChannelOptions: kafka.ChannelOptions{Partitions: 1},
+	}})
 	check(err)
 	defer backend.Close(ctx)
 	payments, err := godwit.NewProducer(ctx, backend, "payments", &godwit.ProducerOptions{Ordered: true})
@@ -175,7 +178,9 @@ func check(err error) {
 // order, also if the process crashes in between, for consumers of committed records.
 func Example_transform() {
 	ctx, stop := context.WithCancel(context.Background())
-	backend, err := kafkalocal.Open(ctx, &kafkalocal.Options{Kafka: &kafka.Options{Partitions: 1}})
+	backend, err := kafkalocal.Open(ctx, &kafkalocal.Options{Kafka: &kafka.Options{
+		ChannelOptions: kafka.ChannelOptions{Partitions: 1},
+	}})
 	check(err)
 	defer backend.Close(context.WithoutCancel(ctx))
 	orders, err := godwit.NewProducer(ctx, backend, "orders", &godwit.ProducerOptions{Ordered: true})

@@ -34,11 +34,11 @@ func TestRevokedWithoutDrain(t *testing.T) {
 				}
 			}
 		}}
-		l = w.begin(kafka.Options{Partitions: 2}, events)
+		l = w.begin(kafka.Options{ChannelOptions: kafka.ChannelOptions{Partitions: 2}}, events)
 		w.send(0, "a0", "b0")
 		w.send(1, "a1", "b1")
 		held = l.get(4)
-		other := w.begin(kafka.Options{Partitions: 2}, driver.Events{})
+		other := w.begin(kafka.Options{ChannelOptions: kafka.ChannelOptions{Partitions: 2}}, driver.Events{})
 		var wg sync.WaitGroup
 		wg.Go(func() {
 			if ds := other.within(1, 30*time.Second); len(ds) > 0 {
@@ -109,7 +109,7 @@ func (w *world) expel(group string) {
 func TestRebalancesLoseNothing(t *testing.T) {
 	inWorld(t, func(w *world) {
 		const n, partitions = 4000, 6
-		o := kafka.Options{Partitions: partitions, Retries: kafka.RetryPark}
+		o := kafka.Options{ChannelOptions: kafka.ChannelOptions{Partitions: partitions, Retries: kafka.RetryPark}}
 		w.begin(o, driver.Events{}).end()
 		for i := range n {
 			w.client.Produce(w.Context(), &kgo.Record{
@@ -171,9 +171,13 @@ func TestRebalancesLoseNothing(t *testing.T) {
 // A static member that restarts gets its partitions again without a rebalance.
 func TestStaticMembersAreNotMissed(t *testing.T) {
 	inWorld(t, func(w *world) {
-		a := w.begin(kafka.Options{Partitions: 2, InstanceID: "a"}, driver.Events{})
+		a := w.begin(kafka.Options{
+			ChannelOptions: kafka.ChannelOptions{Partitions: 2}, InstanceID: "a",
+		}, driver.Events{})
 		revoked := 0
-		b := w.begin(kafka.Options{Partitions: 2, InstanceID: "b"}, driver.Events{Revoked: func(context.Context,
+		b := w.begin(kafka.Options{
+			ChannelOptions: kafka.ChannelOptions{Partitions: 2}, InstanceID: "b",
+		}, driver.Events{Revoked: func(context.Context,
 			[]*driver.Source,
 		) {
 			revoked++
@@ -185,7 +189,9 @@ func TestStaticMembersAreNotMissed(t *testing.T) {
 		revoked = 0
 		a.end()
 		b.within(1, 5*time.Second)
-		a = w.begin(kafka.Options{Partitions: 2, InstanceID: "a"}, driver.Events{})
+		a = w.begin(kafka.Options{
+			ChannelOptions: kafka.ChannelOptions{Partitions: 2}, InstanceID: "a",
+		}, driver.Events{})
 		wg.Go(func() { a.within(1, 20*time.Second) })
 		b.within(1, 20*time.Second)
 		wg.Wait()

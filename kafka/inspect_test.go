@@ -22,7 +22,9 @@ import (
 // The depth counts records that the group has not committed, and records in tiers. The group needs no member for that.
 func TestDepth(t *testing.T) {
 	inWorld(t, func(w *world) {
-		l := w.begin(kafka.Options{Partitions: 2, Retries: kafka.RetryAlone}, driver.Events{})
+		l := w.begin(kafka.Options{
+			ChannelOptions: kafka.ChannelOptions{Partitions: 2, Retries: kafka.RetryAlone},
+		}, driver.Events{})
 		depth := func(want driver.Depth) {
 			w.Helper()
 			got, err := l.b.Inspect(w.Context(), orders)
@@ -67,7 +69,7 @@ func TestDepth(t *testing.T) {
 func TestDepthWithoutWhatIsFinished(t *testing.T) {
 	inWorld(t, func(w *world) {
 		const n, stuck = 5000, 50
-		l := w.begin(kafka.Options{Partitions: 3}, driver.Events{})
+		l := w.begin(kafka.Options{ChannelOptions: kafka.ChannelOptions{Partitions: 3}}, driver.Events{})
 		want := func(want driver.Depth) {
 			w.Helper()
 			got, err := l.b.Inspect(w.Context(), orders)
@@ -117,7 +119,8 @@ func TestDepthBehindAKeyThatWaits(t *testing.T) {
 		}
 		l.end()
 		b, err := kafka.Open(w.Context(), &kafka.Options{
-			Brokers: w.cluster.ListenAddrs(), Client: []kgo.Opt{kgo.Dialer(w.network.DialContext)}, Partitions: 1,
+			Brokers: w.cluster.ListenAddrs(), Client: []kgo.Opt{kgo.Dialer(w.network.DialContext)},
+			ChannelOptions: kafka.ChannelOptions{Partitions: 1},
 		})
 		if err != nil {
 			w.Fatal(err)

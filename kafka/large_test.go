@@ -42,7 +42,9 @@ func (w *world) bodyOf(d driver.Delivery) []byte {
 // is. The body is never deleted.
 func TestLargeRecords(t *testing.T) {
 	for name, o := range map[string]kafka.Options{
-		"block": {}, "alone": {Retries: kafka.RetryAlone}, "park": {Retries: kafka.RetryPark}, "share": share(),
+		"block": {}, "alone": {
+			ChannelOptions: kafka.ChannelOptions{Retries: kafka.RetryAlone},
+		}, "park": {ChannelOptions: kafka.ChannelOptions{Retries: kafka.RetryPark}}, "share": share(),
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
@@ -139,7 +141,9 @@ func TestTheStoreOutlastsItsTopic(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
-				o := kafka.Options{Store: &bodies{lifetime: c.lifetime}, TopicConfig: c.config}
+				o := kafka.Options{
+					Store: &bodies{lifetime: c.lifetime}, ChannelOptions: kafka.ChannelOptions{TopicConfig: c.config},
+				}
 				l := w.begin(o, driver.Events{})
 				_, err := l.b.Sender(w.Context(), orders)
 				if (err != nil) != (c.want != nil) || err != nil && driver.ClassOf(err) != driver.Permanent {
@@ -232,7 +236,7 @@ func TestCompressedBodies(t *testing.T) {
 		t.Run(fmt.Sprint("compressed ", zip), func(t *testing.T) {
 			inWorld(t, func(w *world) {
 				store := &bodies{}
-				o := kafka.Options{Store: store, Retries: kafka.RetryAlone}
+				o := kafka.Options{Store: store, ChannelOptions: kafka.ChannelOptions{Retries: kafka.RetryAlone}}
 				l := w.begin(o, driver.Events{})
 				o.BodyCompression = kafka.BodyCompressionZstd
 				if !zip {
@@ -286,7 +290,9 @@ func TestCompressedBodies(t *testing.T) {
 func TestCompressedBodiesAreBounded(t *testing.T) {
 	inWorld(t, func(w *world) {
 		store := &bodies{}
-		l := w.begin(kafka.Options{Store: store, BodyCompression: kafka.BodyCompressionZstd}, driver.Events{})
+		l := w.begin(kafka.Options{
+			Store: store, ChannelOptions: kafka.ChannelOptions{BodyCompression: kafka.BodyCompressionZstd},
+		}, driver.Events{})
 		s, err := l.b.Sender(w.Context(), orders)
 		if err != nil {
 			t.Fatal(err)
@@ -329,7 +335,7 @@ func TestLargeTransform(t *testing.T) {
 		store := &bodies{}
 		l := w.begin(kafka.Options{Store: store}, driver.Events{})
 		l.end()
-		b := w.backend(kafka.Options{Store: store, Partitions: 1})
+		b := w.backend(kafka.Options{Store: store, ChannelOptions: kafka.ChannelOptions{Partitions: 1}})
 		ctx := w.Context()
 		in, err := godwit.NewProducer(ctx, b, "orders", nil)
 		if err != nil {

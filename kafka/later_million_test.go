@@ -28,7 +28,9 @@ func TestLaterMillion(t *testing.T) {
 	}
 	defer cluster.Close()
 	open := func() *kafka.Backend {
-		b, err := kafka.Open(t.Context(), &kafka.Options{Brokers: cluster.ListenAddrs(), Partitions: 4})
+		b, err := kafka.Open(t.Context(), &kafka.Options{
+			Brokers: cluster.ListenAddrs(), ChannelOptions: kafka.ChannelOptions{Partitions: 4},
+		})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -70,8 +70,12 @@ func (w *world) committedBodies(topic string) (all []string) {
 // A message comes at its time, also beyond the tiers, and no other waits for it.
 func TestLaterAtItsTime(t *testing.T) {
 	for name, o := range map[string]kafka.Options{
-		"by key": {}, "parked": {Retries: kafka.RetryPark}, "without order": {Ordering: kafka.OrderNone},
-		"share group": {Ordering: kafka.OrderNone, GroupProtocol: kafka.GroupShare},
+		"by key": {}, "parked": {
+			ChannelOptions: kafka.ChannelOptions{Retries: kafka.RetryPark},
+		}, "without order": {ChannelOptions: kafka.ChannelOptions{Ordering: kafka.OrderNone}},
+		"share group": {
+			ChannelOptions: kafka.ChannelOptions{Ordering: kafka.OrderNone, GroupProtocol: kafka.GroupShare},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
@@ -106,7 +110,7 @@ func TestLaterAtItsTime(t *testing.T) {
 // when nobody was awake for a week.
 func TestLaterInOrder(t *testing.T) {
 	inWorld(t, func(w *world) {
-		o := kafka.Options{Partitions: 3}
+		o := kafka.Options{ChannelOptions: kafka.ChannelOptions{Partitions: 3}}
 		l := w.begin(o, driver.Events{})
 		at := time.Now().Add(time.Hour)
 		const n, keys = 60, 7
@@ -181,7 +185,7 @@ func TestLaterTakeover(t *testing.T) {
 // While members come and go, each message is sent on once.
 func TestLaterWhileMembersComeAndGo(t *testing.T) {
 	inWorld(t, func(w *world) {
-		o := kafka.Options{Partitions: 4, Ordering: kafka.OrderNone}
+		o := kafka.Options{ChannelOptions: kafka.ChannelOptions{Partitions: 4, Ordering: kafka.OrderNone}}
 		first := w.begin(o, driver.Events{})
 		const n = 300
 		for i := range n {
@@ -312,7 +316,7 @@ func TestLaterRefused(t *testing.T) {
 // process waits until the transaction is over, so that no message is sent twice.
 func TestLaterDelayedEnd(t *testing.T) {
 	inWorld(t, func(w *world) {
-		o := kafka.Options{Partitions: 2, Ordering: kafka.OrderNone}
+		o := kafka.Options{ChannelOptions: kafka.ChannelOptions{Partitions: 2, Ordering: kafka.OrderNone}}
 		first := w.begin(o, driver.Events{})
 		const n = 40
 		for i := range n {

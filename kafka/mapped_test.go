@@ -33,7 +33,10 @@ func inShop(t *testing.T, f func(w *world, o kafka.Options)) {
 			w.create(topic, 3)
 		}
 		f(w, kafka.Options{
-			Namespace: "prod", Retention: time.Hour, Retries: kafka.RetryPark, Tiers: []time.Duration{5 * time.Second},
+			Namespace: "prod",
+			ChannelOptions: kafka.ChannelOptions{
+				Retention: time.Hour, Retries: kafka.RetryPark, Tiers: []time.Duration{5 * time.Second},
+			},
 			Names: map[string]kafka.Resource{
 				"orders": {Topic: shopOrders, Group: shopGroup, DeadLetters: shopLetters},
 			},
@@ -399,7 +402,9 @@ func TestOrphansOfMappedTopics(t *testing.T) {
 func TestTwoGroupsOfOneChannel(t *testing.T) {
 	for _, retries := range []kafka.Retries{kafka.RetryPark, kafka.RetryAlone} {
 		inWorld(t, func(w *world) {
-			o := kafka.Options{Retries: retries, Tiers: []time.Duration{5 * time.Second}}
+			o := kafka.Options{
+				ChannelOptions: kafka.ChannelOptions{Retries: retries, Tiers: []time.Duration{5 * time.Second}},
+			}
 			billing := w.begin(o, driver.Events{})
 			o.Names = map[string]kafka.Resource{"orders": {Topic: "orders", Group: "audit"}}
 			audit := w.begin(o, driver.Events{})

@@ -23,7 +23,7 @@ import (
 // crash undoes at most a second's work, and records that a leaving member has drained are not delivered again.
 func TestGroupsOfTheBroker(t *testing.T) {
 	inWorld(t, func(w *world) {
-		o := kafka.Options{Partitions: 2, GroupProtocol: kafka.GroupConsumer}
+		o := kafka.Options{ChannelOptions: kafka.ChannelOptions{Partitions: 2, GroupProtocol: kafka.GroupConsumer}}
 		var held []driver.Delivery
 		var l *life
 		l = w.begin(o, driver.Events{Revoked: func(_ context.Context, sources []*driver.Source) {
@@ -69,7 +69,11 @@ func TestTiersFollowTheirPartition(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
-				o := kafka.Options{Partitions: 4, Retries: kafka.RetryPark, GroupProtocol: groups}
+				o := kafka.Options{
+					ChannelOptions: kafka.ChannelOptions{
+						Partitions: 4, Retries: kafka.RetryPark, GroupProtocol: groups,
+					},
+				}
 				a, b := w.begin(o, driver.Events{}), w.begin(o, driver.Events{})
 				owner := map[string]*life{}
 				var mu sync.Mutex
@@ -113,7 +117,9 @@ func TestUnboundedInFlight(t *testing.T) {
 	inWorld(t, func(w *world) {
 		polled := &polledCount{}
 		l := w.begin(kafka.Options{
-			Partitions: 2, Ordering: kafka.OrderNone, Tiers: []time.Duration{time.Minute},
+			ChannelOptions: kafka.ChannelOptions{
+				Partitions: 2, Ordering: kafka.OrderNone, Tiers: []time.Duration{time.Minute},
+			},
 			Client: []kgo.Opt{kgo.WithHooks(polled)},
 		}, driver.Events{})
 		far := []kgo.RecordHeader{{Key: "godwit-due", Value: []byte("99999999999999")}}

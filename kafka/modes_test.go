@@ -47,11 +47,12 @@ func TestDriverOnABroker(t *testing.T) {
 // modes are the kinds of channels on Kafka.
 func modes() map[string]kafka.Options {
 	return map[string]kafka.Options{
-		"key": {}, "partition": {Ordering: kafka.OrderByPartition}, "park": {Retries: kafka.RetryPark},
-		"unordered": {Ordering: kafka.OrderNone},
-		"consumer":  {GroupProtocol: kafka.GroupConsumer}, "share": {
-			Ordering:      kafka.OrderNone,
-			GroupProtocol: kafka.GroupShare,
+		"key": {}, "partition": {
+			ChannelOptions: kafka.ChannelOptions{Ordering: kafka.OrderByPartition},
+		}, "park": {ChannelOptions: kafka.ChannelOptions{Retries: kafka.RetryPark}},
+		"unordered": {ChannelOptions: kafka.ChannelOptions{Ordering: kafka.OrderNone}},
+		"consumer":  {ChannelOptions: kafka.ChannelOptions{GroupProtocol: kafka.GroupConsumer}}, "share": {
+			ChannelOptions: kafka.ChannelOptions{Ordering: kafka.OrderNone, GroupProtocol: kafka.GroupShare},
 		},
 	}
 }

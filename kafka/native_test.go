@@ -15,7 +15,7 @@ import (
 // A handler reaches the record of a delivery, and its position. When the delivery is settled, there is none.
 func TestTheRecordOfADelivery(t *testing.T) {
 	inWorld(t, func(w *world) {
-		l := w.begin(kafka.Options{Partitions: 2}, driver.Events{})
+		l := w.begin(kafka.Options{ChannelOptions: kafka.ChannelOptions{Partitions: 2}}, driver.Events{})
 		w.send(1, "a", "b")
 		ds := l.get(2)
 		native := l.recv

@@ -31,7 +31,8 @@ func TestRecordsWithoutAKey(t *testing.T) {
 			inWorld(t, func(w *world) {
 				var log strings.Builder
 				b := w.backend(kafka.Options{
-					Partitions: 1, NullKeys: c.keys, Logger: slog.New(slog.NewTextHandler(&log, nil)),
+					ChannelOptions: kafka.ChannelOptions{Partitions: 1, NullKeys: c.keys},
+					Logger:         slog.New(slog.NewTextHandler(&log, nil)),
 				})
 				consumer, err := godwit.NewConsumer(w.Context(), b, "orders",
 					&godwit.ConsumerOptions{Ordered: true, Concurrency: 10})
@@ -82,7 +83,11 @@ func TestRecordsWithoutAKey(t *testing.T) {
 // A retry of a record without a key delays no other one.
 func TestRetryOfARecordWithoutAKey(t *testing.T) {
 	inWorld(t, func(w *world) {
-		o := kafka.Options{Partitions: 1, Retries: kafka.RetryPark, NullKeys: kafka.NullKeysSpread}
+		o := kafka.Options{
+			ChannelOptions: kafka.ChannelOptions{
+				Partitions: 1, Retries: kafka.RetryPark, NullKeys: kafka.NullKeysSpread,
+			},
+		}
 		l := w.begin(o, driver.Events{})
 		err := l.recv.Close(w.Context())
 		if err == nil {

@@ -78,31 +78,9 @@ type Options struct {
 	// consumers and producers wait until the topic exists again.
 	RecreateTopics bool
 
-	// The settings of channels follow; ChannelOptions describes each of them. They apply to every channel unless
-	// Channels has another value. A zero field has the default that ChannelOptions names.
-
-	// Ordering is the unit that is handled in order. Change it as described at [ChannelOptions].
-	Ordering Ordering
-	// Retries decides what a retry means for later records of its key. Change it as described at [ChannelOptions].
-	Retries Retries
-	// MaxBlock is how long RetryBlock holds a key. Change it as described at [ChannelOptions].
-	MaxBlock time.Duration
-	// Tiers are the waiting times of the retry topics. Change them as described at [ChannelOptions].
-	Tiers []time.Duration
-	// NullKeys decides about the order of records without a key. Change it as described at [ChannelOptions].
-	NullKeys NullKeys
-	// GroupProtocol is how members of a group get their partitions. Change it as described at [ChannelOptions].
-	GroupProtocol GroupProtocol
-	// Partitions is the number of partitions of topics that are created. Change it as described at [ChannelOptions].
-	Partitions int
-	// Retention is how long topics keep records. Change it as described at [ChannelOptions].
-	Retention time.Duration
-	// Compression is how records are compressed. Change it as described at [ChannelOptions].
-	Compression string
-	// BodyCompression is how bodies are compressed in Store. Change it as described at [ChannelOptions].
-	BodyCompression BodyCompression
-	// TopicConfig has further settings of topics. Change it as described at [ChannelOptions].
-	TopicConfig map[string]string
+	// ChannelOptions are the settings of all channels. Set a field when most channels need another value than its
+	// default; Channels has the exceptions.
+	ChannelOptions
 
 	// InstanceID makes members static: a member that returns within SessionTimeout gets its partitions again, without a
 	// rebalance. Set it when deployments should not cause rebalances, to a value that differs between processes and
@@ -141,8 +119,8 @@ type Options struct {
 	Channels map[string]ChannelOptions
 }
 
-// ChannelOptions are the settings of one channel. A zero field has the value of the same field in Options, but for
-// Assignor and Start, which only single channels have. The comments name the default, which applies if both are zero.
+// ChannelOptions are the settings of one channel, or as a part of Options those of all channels. A zero field of one
+// channel has the value of the same field in Options. The comments name the default, which applies if both are zero.
 type ChannelOptions struct {
 	// Ordering is the unit that is handled in order; by default OrderByKey. Choose OrderByPartition when handlers
 	// depend on the order of all records of a partition, and OrderNone when no order is needed.
@@ -310,17 +288,13 @@ func (o *Options) check() error {
 			"set group.consumer.session.timeout.ms of the brokers, or consumer.session.timeout.ms of the group",
 			o.SessionTimeout)
 	}
-	own := o.shared()
-	if err := own.check("Options", o.Store != nil); err != nil {
+	if err := o.ChannelOptions.check("Options", o.GroupProtocol, o.Store != nil); err != nil {
 		return err
 	}
 	for name, ch := range o.Channels {
-		if err := ch.check(fmt.Sprintf("Options.Channels[%q]", name), o.Store != nil); err != nil {
+		where := fmt.Sprintf("Options.Channels[%q]", name)
+		if err := ch.check(where, cmp.Or(ch.GroupProtocol, o.GroupProtocol), o.Store != nil); err != nil {
 			return err
-		}
-		if ch = ch.or(own); ch.Assignor != 0 && ch.GroupProtocol > GroupClassic {
-			return fmt.Errorf("kafka: Options.Channels[%q].Assignor has no effect in %s: leave it out, or set GroupProtocol "+
-				"to GroupClassic", name, ch.GroupProtocol)
 		}
 	}
 	return nil
@@ -339,8 +313,9 @@ func (o *Options) times() bool {
 	return false
 }
 
-// check returns an error for an invalid value; where is the name of the options in the error.
-func (c *ChannelOptions) check(where string, store bool) error {
+// check returns an error for an invalid value; where is the name of the options in the error, and protocol the one that
+// applies with them.
+func (c *ChannelOptions) check(where string, protocol GroupProtocol, store bool) error {
 	switch {
 	case c.Partitions < 0 || c.MaxBlock < 0:
 		return fmt.Errorf("kafka: Partitions and MaxBlock of %s cannot be negative", where)
@@ -355,6 +330,9 @@ func (c *ChannelOptions) check(where string, store bool) error {
 			c.GroupProtocol)
 	case c.Assignor > AssignorRoundRobin:
 		return fmt.Errorf("kafka: %s.Assignor is %d: use AssignorRange or AssignorRoundRobin", where, c.Assignor)
+	case c.Assignor != 0 && protocol > GroupClassic:
+		return fmt.Errorf("kafka: %s.Assignor has no effect in %s: leave it out, or set GroupProtocol to "+
+			"GroupClassic", where, protocol)
 	case c.BodyCompression > BodyCompressionZstd:
 		return fmt.Errorf("kafka: %s.BodyCompression is %d: use BodyCompressionNone or BodyCompressionZstd", where,
 			c.BodyCompression)
@@ -379,16 +357,6 @@ func checkTiers(field string, tiers []time.Duration) error {
 	return nil
 }
 
-// shared are the settings for channels without an entry of their own.
-func (o *Options) shared() ChannelOptions {
-	return ChannelOptions{
-		Ordering: o.Ordering, Retries: o.Retries, MaxBlock: o.MaxBlock, Tiers: o.Tiers,
-		NullKeys: o.NullKeys, GroupProtocol: o.GroupProtocol,
-		Partitions: o.Partitions, Retention: o.Retention, Compression: o.Compression,
-		BodyCompression: o.BodyCompression, TopicConfig: o.TopicConfig,
-	}
-}
-
 // channel is the settings of one channel: for each field the channel's own, or else the backend's, or else the default.
 func (o *Options) channel(ch driver.Channel) ChannelOptions {
 	ch.DeadLetter = false
@@ -396,13 +364,16 @@ func (o *Options) channel(ch driver.Channel) ChannelOptions {
 	if !ok && ch.Exchange != "" {
 		own = o.Channels[driver.Channel{Exchange: ch.Exchange}.String()]
 	}
-	got := own.or(o.shared()).or(ChannelOptions{
+	got := own.or(o.ChannelOptions).or(ChannelOptions{
 		Ordering: OrderByKey, Retries: RetryBlock, MaxBlock: defaultMaxBlock,
 		Tiers:    defaultTiers,
 		NullKeys: NullKeysInOrder, GroupProtocol: GroupClassic, Partitions: defaultPartitions,
 		BodyCompression: BodyCompressionNone,
 	})
 	got.Tiers = slices.Clone(got.Tiers)
+	if got.GroupProtocol != GroupClassic {
+		got.Assignor = 0
+	}
 	if got.Ordering == OrderNone && got.Retries == RetryBlock {
 		got.Retries = RetryAlone
 	}

@@ -17,10 +17,11 @@ import (
 // For each field, a channel has its own value, or else the backend's, or else the default.
 func TestAChannelsOptionsInherit(t *testing.T) {
 	o := Options{
-		Ordering: OrderNone, Retries: RetryPark, MaxBlock: time.Minute, Tiers: []time.Duration{time.Second},
-		NullKeys: NullKeysSpread, GroupProtocol: GroupConsumer,
-		Partitions: 3, Retention: time.Hour, Compression: "zstd", TopicConfig: map[string]string{"a": "b"},
-		BodyCompression: BodyCompressionZstd,
+		ChannelOptions: ChannelOptions{
+			Ordering: OrderNone, Retries: RetryPark, MaxBlock: time.Minute, Tiers: []time.Duration{time.Second},
+			NullKeys: NullKeysSpread, GroupProtocol: GroupConsumer, Partitions: 3, Retention: time.Hour,
+			Compression: "zstd", TopicConfig: map[string]string{"a": "b"}, BodyCompression: BodyCompressionZstd,
+		},
 		Channels: map[string]ChannelOptions{
 			"own": {
 				Ordering: OrderByKey, Retries: RetryBlock, MaxBlock: time.Second, Tiers: []time.Duration{},
@@ -33,7 +34,7 @@ func TestAChannelsOptionsInherit(t *testing.T) {
 			"events.audit": {Partitions: 5},
 		},
 	}
-	shared := o.shared()
+	shared := o.ChannelOptions
 	byPartition, five := shared, shared
 	byPartition.Ordering, five.Partitions = OrderByPartition, 5
 	for _, c := range []struct {
@@ -60,7 +61,16 @@ func TestAChannelsOptionsInherit(t *testing.T) {
 	if diff := cmp.Diff(want, none.channel(driver.Channel{Queue: "q"})); diff != "" {
 		t.Error(diff)
 	}
-	none.Channels = map[string]ChannelOptions{"q": {Ordering: OrderNone}}
+	none.Assignor, none.Channels = AssignorRange, map[string]ChannelOptions{"q": {Ordering: OrderNone}, "s": {
+		GroupProtocol: GroupShare,
+	}}
+	if err := none.check(); err != nil {
+		t.Error(err)
+	}
+	q, s := none.channel(driver.Channel{Queue: "q"}), none.channel(driver.Channel{Queue: "s"})
+	if q.Assignor != AssignorRange || s.Assignor != 0 {
+		t.Errorf("an assignor of all channels is %d for a classic group, and %d for a share group", q.Assignor, s.Assignor)
+	}
 	if got := none.channel(driver.Channel{Queue: "q"}).Retries; got != RetryAlone {
 		t.Errorf("on a channel without order, Retries is %d", got)
 	}
@@ -70,7 +80,7 @@ func TestAChannelsOptionsInherit(t *testing.T) {
 func TestOptionsWithoutAnEffect(t *testing.T) {
 	of := func(p GroupProtocol) Options {
 		return Options{
-			SessionTimeout: time.Second, GroupProtocol: GroupConsumer,
+			SessionTimeout: time.Second, ChannelOptions: ChannelOptions{GroupProtocol: GroupConsumer},
 			Channels: map[string]ChannelOptions{"q": {GroupProtocol: p}},
 		}
 	}
@@ -78,14 +88,16 @@ func TestOptionsWithoutAnEffect(t *testing.T) {
 		o    Options
 		good bool
 	}{
-		"the broker's":             {Options{SessionTimeout: time.Second, GroupProtocol: GroupConsumer}, false},
+		"the broker's": {Options{
+			SessionTimeout: time.Second, ChannelOptions: ChannelOptions{GroupProtocol: GroupConsumer},
+		}, false},
 		"the broker's for all":     {of(GroupConsumer), false},
 		"one channel is classic":   {of(GroupClassic), true},
 		"classic":                  {Options{SessionTimeout: time.Second}, true},
 		"a negative interval":      {Options{CommitInterval: -1}, false},
 		"a negative number":        {Options{CommitRecords: -1}, false},
-		"an unknown kind of keys":  {Options{NullKeys: NullKeysSpread + 1}, false},
-		"without a timeout at all": {Options{GroupProtocol: GroupConsumer}, true},
+		"an unknown kind of keys":  {Options{ChannelOptions: ChannelOptions{NullKeys: NullKeysSpread + 1}}, false},
+		"without a timeout at all": {Options{ChannelOptions: ChannelOptions{GroupProtocol: GroupConsumer}}, true},
 	} {
 		if err := c.o.check(); (err == nil) != c.good {
 			t.Errorf("%s: %v", name, err)
@@ -111,18 +123,23 @@ func TestImpossibleOptions(t *testing.T) {
 				Credentials: awsEnvironment,
 			},
 		},
-		"use gzip, snappy": {Compression: "brotli"},
-		"ascending":        {Tiers: []time.Duration{time.Minute, time.Second}},
+		"use gzip, snappy": {ChannelOptions: ChannelOptions{Compression: "brotli"}},
+		"ascending":        {ChannelOptions: ChannelOptions{Tiers: []time.Duration{time.Minute, time.Second}}},
 		"Channels[\"x\"].Tiers": {
 			Channels: map[string]ChannelOptions{"x": {Tiers: []time.Duration{time.Millisecond}}},
 		},
-		"Namespace":                     {Namespace: "a b"},
-		"negative":                      {Partitions: -1},
+		"Namespace": {Namespace: "a b"},
+		"Options.Assignor has no effect": {ChannelOptions: ChannelOptions{
+			Assignor: AssignorRange, GroupProtocol: GroupConsumer,
+		}},
+		"negative":                      {ChannelOptions: ChannelOptions{Partitions: -1}},
 		"Channels[\"x\"].Ordering is 9": {Channels: map[string]ChannelOptions{"x": {Ordering: 9}}},
-		"Options.Retries is 9":          {Retries: 9},
-		"Options.GroupProtocol is 9":    {GroupProtocol: 9},
-		"Options.BodyCompression is 9":  {BodyCompression: 9},
-		"Options.BodyCompression has no effect without Options.Store": {BodyCompression: BodyCompressionZstd},
+		"Options.Retries is 9":          {ChannelOptions: ChannelOptions{Retries: 9}},
+		"Options.GroupProtocol is 9":    {ChannelOptions: ChannelOptions{GroupProtocol: 9}},
+		"Options.BodyCompression is 9":  {ChannelOptions: ChannelOptions{BodyCompression: 9}},
+		"Options.BodyCompression has no effect without Options.Store": {
+			ChannelOptions: ChannelOptions{BodyCompression: BodyCompressionZstd},
+		},
 		"Channels[\"x\"].BodyCompression has no effect": {
 			Channels: map[string]ChannelOptions{"x": {BodyCompression: BodyCompressionNone}},
 		},

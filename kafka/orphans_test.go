@@ -88,7 +88,9 @@ func TestOrphans(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.setFeature("transaction.version", 2)
 		store := &bodies{}
-		l := w.begin(kafka.Options{Store: store, Retries: kafka.RetryAlone}, driver.Events{})
+		l := w.begin(kafka.Options{
+			Store: store, ChannelOptions: kafka.ChannelOptions{Retries: kafka.RetryAlone},
+		}, driver.Events{})
 		s := l.sender(orders)
 		l.sendLarge(s, 3)
 		ds := l.get(3)
@@ -284,9 +286,9 @@ func TestOrphansWhileRecordsMove(t *testing.T) {
 // A record that is copied, and then removed by a compaction, leaves no trace in the log; its copy counts.
 func TestOrphansDuringACompaction(t *testing.T) {
 	inWorld(t, func(w *world) {
-		l := w.begin(kafka.Options{Store: &bodies{}, TopicConfig: map[string]string{
-			"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0",
-		}}, driver.Events{})
+		o := kafka.Options{Store: &bodies{}}
+		o.TopicConfig = map[string]string{"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0"}
+		l := w.begin(o, driver.Events{})
 		if err := l.recv.Close(w.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -313,9 +315,11 @@ func TestOrphansDuringACompaction(t *testing.T) {
 // The scan goes on behind what a compaction has left, and follows partitions to other brokers.
 func TestOrphansOfOddLogs(t *testing.T) {
 	inWorldOf(t, 3, func(w *world) {
-		l := w.begin(kafka.Options{Store: &bodies{}, Partitions: 3, TopicConfig: map[string]string{
+		o := kafka.Options{Store: &bodies{}, ChannelOptions: kafka.ChannelOptions{Partitions: 3}}
+		o.TopicConfig = map[string]string{
 			"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0", "delete.retention.ms": "0",
-		}}, driver.Events{})
+		}
+		l := w.begin(o, driver.Events{})
 		if err := l.recv.Close(w.Context()); err != nil {
 			t.Fatal(err)
 		}

@@ -15,7 +15,7 @@ import (
 // come, in order, once it is resumed.
 func TestPausedPartitions(t *testing.T) {
 	inWorld(t, func(w *world) {
-		l := w.begin(kafka.Options{Partitions: 2}, driver.Events{})
+		l := w.begin(kafka.Options{ChannelOptions: kafka.ChannelOptions{Partitions: 2}}, driver.Events{})
 		w.send(1, "a")
 		held := l.get(1)
 		if err := l.b.Partitions("orders").Pause(1); err != nil {
@@ -50,7 +50,7 @@ func TestPausedPartitions(t *testing.T) {
 // While a partition is paused, its records wait on the broker, not in this process.
 func TestPausedPartitionWithManyRecords(t *testing.T) {
 	inWorld(t, func(w *world) {
-		l := w.begin(kafka.Options{Partitions: 2}, driver.Events{})
+		l := w.begin(kafka.Options{ChannelOptions: kafka.ChannelOptions{Partitions: 2}}, driver.Events{})
 		if err := l.b.Partitions("orders").Pause(1); err != nil {
 			t.Fatal(err)
 		}
@@ -70,7 +70,9 @@ func TestPausedPartitionWithManyRecords(t *testing.T) {
 func TestPausedPartitionIsLostAndReturns(t *testing.T) {
 	inWorld(t, func(w *world) {
 		lost := make(chan []*driver.Source, 1)
-		l := w.begin(kafka.Options{Partitions: 1, SessionTimeout: 6 * time.Second},
+		l := w.begin(kafka.Options{
+			ChannelOptions: kafka.ChannelOptions{Partitions: 1}, SessionTimeout: 6 * time.Second,
+		},
 			driver.Events{Lost: func(s []*driver.Source, _ error) { lost <- s }})
 		if err := l.b.Partitions("orders").Pause(0); err != nil {
 			t.Fatal(err)
@@ -103,8 +105,8 @@ func (l *life) handle(n int) {
 
 func TestPausesThatAreRefused(t *testing.T) {
 	b, err := kafka.Open(t.Context(), &kafka.Options{
-		Ordering: kafka.OrderNone,
-		Channels: map[string]kafka.ChannelOptions{"shared": {GroupProtocol: kafka.GroupShare}},
+		ChannelOptions: kafka.ChannelOptions{Ordering: kafka.OrderNone},
+		Channels:       map[string]kafka.ChannelOptions{"shared": {GroupProtocol: kafka.GroupShare}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -130,7 +132,7 @@ func TestPausesThatAreRefused(t *testing.T) {
 // A position outside of the log is refused, and so is one for which no consumer of this process runs.
 func TestSeeksThatAreRefused(t *testing.T) {
 	inWorld(t, func(w *world) {
-		l := w.begin(kafka.Options{Partitions: 2}, driver.Events{})
+		l := w.begin(kafka.Options{ChannelOptions: kafka.ChannelOptions{Partitions: 2}}, driver.Events{})
 		w.send(0, "a")
 		ds := l.get(1)
 		parts := l.b.Partitions("orders")

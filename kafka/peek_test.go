@@ -62,7 +62,7 @@ func TestPeekShowsWhatIsNotFinished(t *testing.T) {
 // Several partitions are merged by time, and each keeps its order. Large numbers of records are not all held.
 func TestPeekAtPartitions(t *testing.T) {
 	inWorld(t, func(w *world) {
-		l := w.begin(kafka.Options{Partitions: 4}, driver.Events{})
+		l := w.begin(kafka.Options{ChannelOptions: kafka.ChannelOptions{Partitions: 4}}, driver.Events{})
 		if got := l.peek(orders, driver.PeekFrom{}, 10); len(got) > 0 {
 			t.Errorf("an empty topic has %s", texts(got))
 		}

@@ -50,14 +50,18 @@ func TestPlan(t *testing.T) {
 				w.Errorf("left: %+v, %v", left, err)
 			}
 		}
-		differ(kafka.Options{Partitions: 2},
+		differ(kafka.Options{ChannelOptions: kafka.ChannelOptions{Partitions: 2}},
 			"create topic orders  ->2 partitions", "create dead letters orders.orders.dlq  ->2 partitions",
 			"create tier orders.orders.retry.1m  ->2 partitions")
 		differ(kafka.Options{})
-		differ(kafka.Options{Partitions: 3},
+		differ(kafka.Options{ChannelOptions: kafka.ChannelOptions{Partitions: 3}},
 			"change topic orders partitions 2->3 RISK", "change tier orders.orders.retry.1m partitions 2->3")
-		differ(kafka.Options{Partitions: 1}, "replace topic orders partitions 3->1 RISK")
-		differ(kafka.Options{TopicConfig: map[string]string{"max.message.bytes": "2000000"}},
+		differ(kafka.Options{
+			ChannelOptions: kafka.ChannelOptions{Partitions: 1},
+		}, "replace topic orders partitions 3->1 RISK")
+		differ(kafka.Options{
+			ChannelOptions: kafka.ChannelOptions{TopicConfig: map[string]string{"max.message.bytes": "2000000"}},
+		},
 			"change topic orders max.message.bytes 1048588->2000000",
 			"change dead letters orders.orders.dlq max.message.bytes 1048588->2000000",
 			"change tier orders.orders.retry.1m max.message.bytes 1048588->2000000")

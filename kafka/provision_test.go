@@ -25,9 +25,12 @@ import (
 func TestTopicsAsWished(t *testing.T) {
 	inWorld(t, func(w *world) {
 		o := kafka.Options{
-			Namespace: "prod", Partitions: 3, Replication: 1, Retention: 24 * time.Hour,
-			Compression: "zstd", Tiers: []time.Duration{time.Minute},
-			TopicConfig: map[string]string{"cleanup.policy": "compact,delete"},
+			Namespace: "prod",
+			ChannelOptions: kafka.ChannelOptions{
+				Partitions: 3, Retention: 24 * time.Hour, Compression: "zstd", Tiers: []time.Duration{time.Minute},
+				TopicConfig: map[string]string{"cleanup.policy": "compact,delete"},
+			},
+			Replication: 1,
 			Channels:    map[string]kafka.ChannelOptions{"wishes.*": {Retries: kafka.RetryPark, Partitions: 5}},
 		}
 		b := w.backend(o)
@@ -70,8 +73,10 @@ func TestTopicsAsWished(t *testing.T) {
 // changes.
 func TestTopicsThatDiffer(t *testing.T) {
 	inWorld(t, func(w *world) {
-		day, week := w.backend(kafka.Options{Partitions: 2, Retention: 24 * time.Hour}),
-			w.backend(kafka.Options{Partitions: 4, Retention: 7 * 24 * time.Hour})
+		day, week := w.backend(kafka.Options{
+			ChannelOptions: kafka.ChannelOptions{Partitions: 2, Retention: 24 * time.Hour},
+		}),
+			w.backend(kafka.Options{ChannelOptions: kafka.ChannelOptions{Partitions: 4, Retention: 7 * 24 * time.Hour}})
 		ensure := func(b *kafka.Backend, owner bool, mode driver.Mode) error {
 			return b.Ensure(w.Context(), driver.ChannelSpec{
 				Channel: orders, Owner: owner, Mode: mode,
@@ -104,7 +109,9 @@ func TestTopicsThatDiffer(t *testing.T) {
 // the record is rejected once, with that reason.
 func TestRetriesLongerThanMaxBlock(t *testing.T) {
 	inWorld(t, func(w *world) {
-		block, park := w.backend(kafka.Options{}), w.backend(kafka.Options{Retries: kafka.RetryPark, Partitions: 1})
+		block, park := w.backend(kafka.Options{}), w.backend(kafka.Options{
+			ChannelOptions: kafka.ChannelOptions{Retries: kafka.RetryPark, Partitions: 1},
+		})
 		long := godwit.Schedule(time.Second, 15*time.Minute)
 		_, err := godwit.NewConsumer(w.Context(), block, "orders",
 			&godwit.ConsumerOptions{MaxAttempts: 3, Backoff: long})

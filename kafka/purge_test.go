@@ -28,7 +28,9 @@ func (w *world) commits(group, topic string) {
 // on with what is sent later.
 func TestPurge(t *testing.T) {
 	inWorld(t, func(w *world) {
-		l := w.begin(kafka.Options{Ordering: kafka.OrderNone, Tiers: []time.Duration{time.Hour}}, driver.Events{})
+		l := w.begin(kafka.Options{
+			ChannelOptions: kafka.ChannelOptions{Ordering: kafka.OrderNone, Tiers: []time.Duration{time.Hour}},
+		}, driver.Events{})
 		w.commits("reports", "orders")
 		w.commits("orders.audit", "orders")
 		w.commits("unrelated", "orders.orders.dlq")
@@ -62,7 +64,9 @@ func TestPurge(t *testing.T) {
 // consumers, or other groups.
 func TestRemove(t *testing.T) {
 	inWorld(t, func(w *world) {
-		l := w.begin(kafka.Options{Ordering: kafka.OrderNone, Tiers: []time.Duration{time.Hour}}, driver.Events{})
+		l := w.begin(kafka.Options{
+			ChannelOptions: kafka.ChannelOptions{Ordering: kafka.OrderNone, Tiers: []time.Duration{time.Hour}},
+		}, driver.Events{})
 		w.send(0, "a")
 		l.settle(driver.Done, l.get(1)...)
 		refused := func(want string) {

@@ -18,7 +18,11 @@ import (
 // the same key waits only for it. Here the message is delivered at once.
 func TestFinishingEndsAWait(t *testing.T) {
 	inWorld(t, func(w *world) {
-		l := w.begin(kafka.Options{Partitions: 1, Retries: kafka.RetryPark, Tiers: []time.Duration{time.Minute}},
+		l := w.begin(kafka.Options{
+			ChannelOptions: kafka.ChannelOptions{
+				Partitions: 1, Retries: kafka.RetryPark, Tiers: []time.Duration{time.Minute},
+			},
+		},
 			driver.Events{})
 		w.send(0, "k=a")
 		a := l.get(1)
@@ -40,7 +44,9 @@ func TestAPartitionLeavesPlacesToOthers(t *testing.T) {
 	inWorld(t, func(w *world) {
 		const n, places = 100_000, 16_384
 		polled := &polledCount{}
-		l := w.begin(kafka.Options{Partitions: 2, Client: []kgo.Opt{kgo.WithHooks(polled)}}, driver.Events{})
+		l := w.begin(kafka.Options{
+			ChannelOptions: kafka.ChannelOptions{Partitions: 2}, Client: []kgo.Opt{kgo.WithHooks(polled)},
+		}, driver.Events{})
 		w.flood(kgo.Record{Topic: "orders"}, n)
 		var held []driver.Delivery
 		for ds := l.within(2000, 2*time.Second); len(ds) > 0; ds = l.within(2000, 2*time.Second) {
@@ -76,7 +82,7 @@ func TestAPartitionLeavesPlacesToOthers(t *testing.T) {
 // settled.
 func TestAPartitionGetsWhatOthersLeave(t *testing.T) {
 	inWorld(t, func(w *world) {
-		l := w.begin(kafka.Options{Partitions: 8}, driver.Events{})
+		l := w.begin(kafka.Options{ChannelOptions: kafka.ChannelOptions{Partitions: 8}}, driver.Events{})
 		w.flood(kgo.Record{Topic: "orders", Partition: 1}, 4000)
 		others := l.get(4000)
 		w.flood(kgo.Record{Topic: "orders"}, 50_000)

@@ -18,7 +18,7 @@ import (
 // A retry in a tier is delivered again when it is due and not earlier, with its number of starts.
 func TestRetryNeverRetries(t *testing.T) {
 	inWorld(t, func(w *world) {
-		l := w.begin(kafka.Options{Retries: kafka.RetryAlone}, driver.Events{})
+		l := w.begin(kafka.Options{ChannelOptions: kafka.ChannelOptions{Retries: kafka.RetryAlone}}, driver.Events{})
 		w.send(0, "k=a")
 		first := l.get(1)
 		begun := time.Now()
@@ -42,7 +42,7 @@ func TestRetryNeverRetries(t *testing.T) {
 // A retry survives the process: it is stored in its tier before its original is finished.
 func TestRetryLostInACrash(t *testing.T) {
 	inWorld(t, func(w *world) {
-		o := kafka.Options{Retries: kafka.RetryAlone}
+		o := kafka.Options{ChannelOptions: kafka.ChannelOptions{Retries: kafka.RetryAlone}}
 		l := w.begin(o, driver.Events{})
 		w.send(0, "k=a")
 		l.settle(driver.Retry, l.get(1)...)
@@ -61,7 +61,7 @@ func TestRetryLostInACrash(t *testing.T) {
 // Other keys continue.
 func TestParkedKeyOvertaken(t *testing.T) {
 	inWorld(t, func(w *world) {
-		o := kafka.Options{Retries: kafka.RetryPark}
+		o := kafka.Options{ChannelOptions: kafka.ChannelOptions{Retries: kafka.RetryPark}}
 		w.begin(o, driver.Events{}).end()
 		w.send(0, "k=1", "k=2")
 		l := w.begin(o, driver.Events{})    // now one poll returns them together
@@ -93,7 +93,7 @@ func TestParkedKeyOvertaken(t *testing.T) {
 // Later records of a key wait while one of the key is being handled: if that one fails, they would overtake it.
 func TestKeyOvertakenWhileItFails(t *testing.T) {
 	inWorld(t, func(w *world) {
-		l := w.begin(kafka.Options{Retries: kafka.RetryPark}, driver.Events{})
+		l := w.begin(kafka.Options{ChannelOptions: kafka.ChannelOptions{Retries: kafka.RetryPark}}, driver.Events{})
 		w.send(0, "k=1")
 		one := l.get(1)
 		w.send(0, "k=2", "free=x")
@@ -111,7 +111,7 @@ func TestKeyOvertakenWhileItFails(t *testing.T) {
 // On a channel without order, records without a key do not wait for a retry.
 func TestParkedWithoutAKey(t *testing.T) {
 	inWorld(t, func(w *world) {
-		l := w.begin(kafka.Options{Retries: kafka.RetryPark}, driver.Events{})
+		l := w.begin(kafka.Options{ChannelOptions: kafka.ChannelOptions{Retries: kafka.RetryPark}}, driver.Events{})
 		w.send(0, "a")
 		l.settle(driver.Retry, l.get(1)...)
 		w.send(0, "b")
@@ -127,7 +127,7 @@ func TestParkedWithoutAKey(t *testing.T) {
 // A parked key is still parked after a restart.
 func TestParkedKeyOvertakenAfterARestart(t *testing.T) {
 	inWorld(t, func(w *world) {
-		o := kafka.Options{Retries: kafka.RetryPark}
+		o := kafka.Options{ChannelOptions: kafka.ChannelOptions{Retries: kafka.RetryPark}}
 		l := w.begin(o, driver.Events{})
 		w.send(0, "k=1")
 		l.settle(driver.Retry, l.get(1)...)
@@ -148,7 +148,7 @@ func TestParkedKeyOvertakenAfterARestart(t *testing.T) {
 func TestRetryQueueInMemoryFollowedByACommit(t *testing.T) {
 	inWorld(t, func(w *world) {
 		q := &kafka.MemoryRetryQueue{}
-		o := kafka.Options{Retries: kafka.RetryPark, RetryQueue: q}
+		o := kafka.Options{ChannelOptions: kafka.ChannelOptions{Retries: kafka.RetryPark}, RetryQueue: q}
 		w.begin(o, driver.Events{}).end()
 		w.send(0, "k=1", "k=2", "j=x")
 		l := w.begin(o, driver.Events{})
@@ -179,7 +179,11 @@ func TestRetryQueueInMemoryFollowedByACommit(t *testing.T) {
 // A retry that is longer than the longest tier waits in it several times, until it is due, and its key waits as long.
 func TestRetryBeyondTheLongestTier(t *testing.T) {
 	inWorld(t, func(w *world) {
-		l := w.begin(kafka.Options{Retries: kafka.RetryPark, Tiers: []time.Duration{5 * time.Second, time.Minute}},
+		l := w.begin(kafka.Options{
+			ChannelOptions: kafka.ChannelOptions{
+				Retries: kafka.RetryPark, Tiers: []time.Duration{5 * time.Second, time.Minute},
+			},
+		},
 			driver.Events{})
 		if most := l.recv.Limits().RetryMax; most < 24*time.Hour {
 			t.Errorf("retries are cut to %v", most)
@@ -222,7 +226,9 @@ func TestForeignDueTimeOfAnOrderedChannel(t *testing.T) {
 // partition, and is handled in its turn.
 func TestParkedRecordThatCouldNotBeMoved(t *testing.T) {
 	inWorld(t, func(w *world) {
-		l := w.begin(kafka.Options{Retries: kafka.RetryPark, Tiers: []time.Duration{5 * time.Second}}, driver.Events{})
+		l := w.begin(kafka.Options{
+			ChannelOptions: kafka.ChannelOptions{Retries: kafka.RetryPark, Tiers: []time.Duration{5 * time.Second}},
+		}, driver.Events{})
 		w.send(0, "k=1")
 		l.settle(driver.Retry, l.get(1)...)
 		fault := w.cluster.Fault(kfake.Fault{
@@ -255,7 +261,9 @@ func TestParkedRecordThatCouldNotBeMoved(t *testing.T) {
 // A retry whose copy could not be written leaves no spot behind for which its key would wait.
 func TestRetryThatCouldNotBeWritten(t *testing.T) {
 	inWorld(t, func(w *world) {
-		l := w.begin(kafka.Options{Retries: kafka.RetryPark, Tiers: []time.Duration{5 * time.Second}}, driver.Events{})
+		l := w.begin(kafka.Options{
+			ChannelOptions: kafka.ChannelOptions{Retries: kafka.RetryPark, Tiers: []time.Duration{5 * time.Second}},
+		}, driver.Events{})
 		w.send(0, "k=1")
 		one := l.get(1)
 		w.cluster.Fault(kfake.Fault{
@@ -282,7 +290,9 @@ func TestRetryThatCouldNotBeWritten(t *testing.T) {
 // A dead letter in memory stops the commit, but not its key.
 func TestParkedKeyAfterADeadLetterInMemory(t *testing.T) {
 	inWorld(t, func(w *world) {
-		o := kafka.Options{Retries: kafka.RetryPark, DeadLetterQueue: &kafka.MemoryDeadLetters{}}
+		o := kafka.Options{
+			ChannelOptions: kafka.ChannelOptions{Retries: kafka.RetryPark}, DeadLetterQueue: &kafka.MemoryDeadLetters{},
+		}
 		w.begin(o, driver.Events{}).end()
 		w.send(0, "k=1", "k=2")
 		l := w.begin(o, driver.Events{}) // now one poll returns them together

@@ -62,8 +62,14 @@ func (l *life) back(h driver.Home, n int) {
 // record that it was, although it has a dead letter; also after they were restarted.
 func TestReturnedAlone(t *testing.T) {
 	for name, o := range map[string]kafka.Options{
-		"park": {Retries: kafka.RetryPark}, "alone": {Retries: kafka.RetryAlone},
-		"share": {Ordering: kafka.OrderNone, GroupProtocol: kafka.GroupShare, Retries: kafka.RetryAlone},
+		"park": {
+			ChannelOptions: kafka.ChannelOptions{Retries: kafka.RetryPark},
+		}, "alone": {ChannelOptions: kafka.ChannelOptions{Retries: kafka.RetryAlone}},
+		"share": {
+			ChannelOptions: kafka.ChannelOptions{
+				Ordering: kafka.OrderNone, GroupProtocol: kafka.GroupShare, Retries: kafka.RetryAlone,
+			},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
@@ -112,7 +118,7 @@ func TestReturnedAlone(t *testing.T) {
 // Without options about tiers, those count that a running consumer reads.
 func TestTheTierOfARunningConsumer(t *testing.T) {
 	inWorld(t, func(w *world) {
-		l := w.begin(kafka.Options{Retries: kafka.RetryPark}, driver.Events{})
+		l := w.begin(kafka.Options{ChannelOptions: kafka.ChannelOptions{Retries: kafka.RetryPark}}, driver.Events{})
 		l.reject("k=a")
 		plain := w.backend(kafka.Options{})
 		h, err := plain.Return(w.Context(), ordersLetters, true)
@@ -132,7 +138,7 @@ func TestTheTierOfARunningConsumer(t *testing.T) {
 // What a tier would take for another record does not go there.
 func TestReturnedAloneRefuses(t *testing.T) {
 	inWorld(t, func(w *world) {
-		l := w.begin(kafka.Options{Retries: kafka.RetryPark}, driver.Events{})
+		l := w.begin(kafka.Options{ChannelOptions: kafka.ChannelOptions{Retries: kafka.RetryPark}}, driver.Events{})
 		l.reject("k=a")
 		letter := w.all(ordersDead, 1)[0]
 		headers := func(change func(name string, value []byte) []byte) []driver.RawHeader {
@@ -221,7 +227,7 @@ func TestReturnTellsWhoElseReads(t *testing.T) {
 // Dead letters keep their partition.
 func TestForwardedRecords(t *testing.T) {
 	inWorld(t, func(w *world) {
-		l := w.begin(kafka.Options{Partitions: 3}, driver.Events{})
+		l := w.begin(kafka.Options{ChannelOptions: kafka.ChannelOptions{Partitions: 3}}, driver.Events{})
 		other := driver.Channel{Queue: "other"}
 		if err := l.b.Ensure(w.Context(), driver.ChannelSpec{Channel: other, Owner: true}); err != nil {
 			t.Fatal(err)

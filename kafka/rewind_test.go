@@ -49,7 +49,7 @@ func TestRewind(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
 				began := time.Now()
-				l := w.begin(kafka.Options{Partitions: 2}, driver.Events{})
+				l := w.begin(kafka.Options{ChannelOptions: kafka.ChannelOptions{Partitions: 2}}, driver.Events{})
 				w.send(0, "a", "b", "c")
 				w.send(1, "v", "w", "x")
 				time.Sleep(time.Hour)
@@ -70,7 +70,9 @@ func TestRewind(t *testing.T) {
 					w.Errorf("while there is a member: %v", err)
 				}
 				l.end()
-				l = w.begin(kafka.Options{Partitions: 2}, driver.Events{}) // for its admin; it must not be a member
+				l = w.begin(kafka.Options{
+					ChannelOptions: kafka.ChannelOptions{Partitions: 2},
+				}, driver.Events{}) // for its admin; it must not be a member
 				if err := l.recv.Close(w.Context()); err != nil {
 					w.Fatal(err)
 				}

@@ -23,7 +23,7 @@ func TestALoneSendDoesNotLinger(t *testing.T) {
 	inWorld(t, func(w *world) {
 		const roundTrip = 5 * time.Millisecond
 		b, err := kafka.Open(w.Context(), &kafka.Options{
-			Brokers: w.cluster.ListenAddrs(), Partitions: 1,
+			Brokers: w.cluster.ListenAddrs(), ChannelOptions: kafka.ChannelOptions{Partitions: 1},
 			Client: []kgo.Opt{kgo.Dialer(w.network.DialContext)},
 		})
 		if err != nil {
@@ -79,7 +79,9 @@ func TestTooLargeTouchesNoNeighbour(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
-				l := w.begin(kafka.Options{TopicConfig: c.config}, driver.Events{})
+				l := w.begin(kafka.Options{
+					ChannelOptions: kafka.ChannelOptions{TopicConfig: c.config},
+				}, driver.Events{})
 				s, err := l.b.Sender(w.Context(), orders)
 				if err != nil {
 					w.Fatal(err)

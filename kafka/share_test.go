@@ -19,7 +19,9 @@ import (
 	"github.com/godwitmq/godwit/kafka"
 )
 
-var sharing = kafka.Options{Ordering: kafka.OrderNone, GroupProtocol: kafka.GroupShare, Partitions: 2}
+var sharing = kafka.Options{
+	ChannelOptions: kafka.ChannelOptions{Ordering: kafka.OrderNone, GroupProtocol: kafka.GroupShare, Partitions: 2},
+}
 
 // A broker archives a record after five deliveries, even if they were released. Several deployments in a row, each of
 // which releases its records, lose none.
@@ -336,7 +338,9 @@ func (s sent) OnProduceRecordUnbuffered(r *kgo.Record, err error) {
 
 // Order and share groups exclude each other, and the constructor reports it.
 func TestSharedAndOrdered(t *testing.T) {
-	b, err := kafka.Open(t.Context(), &kafka.Options{GroupProtocol: kafka.GroupShare})
+	b, err := kafka.Open(t.Context(), &kafka.Options{
+		ChannelOptions: kafka.ChannelOptions{GroupProtocol: kafka.GroupShare},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

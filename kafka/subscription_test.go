@@ -26,19 +26,25 @@ func TestLimitsOfEachKindOfRetries(t *testing.T) {
 	park.Behind = driver.BehindFollows
 	small := block
 	small.Batch, small.Window = 10, 10
-	blocking := Options{MaxBlock: time.Hour}
-	noTiers := Options{Retries: RetryPark, Tiers: []time.Duration{}, MaxBlock: time.Hour}
-	parked := Options{Retries: RetryPark, MaxBlock: time.Hour}
+	blocking := Options{ChannelOptions: ChannelOptions{MaxBlock: time.Hour}}
+	noTiers := Options{
+		ChannelOptions: ChannelOptions{Retries: RetryPark, Tiers: []time.Duration{}, MaxBlock: time.Hour},
+	}
+	parked := Options{ChannelOptions: ChannelOptions{Retries: RetryPark, MaxBlock: time.Hour}}
 	for name, c := range map[string]struct {
 		from   driver.Channel
 		o      Options
 		Window int
 		want   driver.ReceiveLimits
 	}{
-		"block":           {orders, blocking, 0, block},
-		"alone":           {orders, Options{Retries: RetryAlone, Tiers: tiers}, 0, alone},
-		"park":            {orders, Options{Retries: RetryPark, Tiers: tiers}, 0, park},
-		"no order":        {orders, Options{Ordering: OrderNone, Tiers: tiers}, 0, alone},
+		"block": {orders, blocking, 0, block},
+		"alone": {orders, Options{
+			ChannelOptions: ChannelOptions{Retries: RetryAlone, Tiers: tiers},
+		}, 0, alone},
+		"park": {orders, Options{ChannelOptions: ChannelOptions{Retries: RetryPark, Tiers: tiers}}, 0, park},
+		"no order": {orders, Options{
+			ChannelOptions: ChannelOptions{Ordering: OrderNone, Tiers: tiers},
+		}, 0, alone},
 		"few places":      {orders, blocking, 10, small},
 		"without tiers":   {orders, noTiers, 0, block},
 		"of dead letters": {driver.Channel{Queue: "orders", DeadLetter: true}, parked, 0, block},
@@ -59,11 +65,11 @@ func TestParkedChannels(t *testing.T) {
 		key     string
 		parks   bool
 	}{
-		{Options{Retries: RetryPark}, false, "k", true},
-		{Options{Retries: RetryPark}, false, "", false},
-		{Options{Retries: RetryPark}, true, "", true},
-		{Options{Retries: RetryPark, Ordering: OrderByPartition}, false, "", true},
-		{Options{Retries: RetryAlone}, true, "k", false},
+		{Options{ChannelOptions: ChannelOptions{Retries: RetryPark}}, false, "k", true},
+		{Options{ChannelOptions: ChannelOptions{Retries: RetryPark}}, false, "", false},
+		{Options{ChannelOptions: ChannelOptions{Retries: RetryPark}}, true, "", true},
+		{Options{ChannelOptions: ChannelOptions{Retries: RetryPark, Ordering: OrderByPartition}}, false, "", true},
+		{Options{ChannelOptions: ChannelOptions{Retries: RetryAlone}}, true, "k", false},
 		{Options{}, true, "k", false},
 	} {
 		from := driver.Channel{Queue: "orders", Ordered: c.ordered}
@@ -86,7 +92,9 @@ func TestTheLaneOfADelivery(t *testing.T) {
 		OrderByKey: {OrderKey: "k"}, OrderByPartition: {OrderKey: "orders-3"}, OrderNone: {Tenant: "k"},
 	} {
 		for stay, id := range map[time.Duration]string{0: "here", time.Minute: "orders/0/7"} {
-			s := subscribe(newTestBackend(t, Options{Ordering: ordering}), driver.Channel{Queue: "orders"},
+			s := subscribe(newTestBackend(t, Options{
+				ChannelOptions: ChannelOptions{Ordering: ordering},
+			}), driver.Channel{Queue: "orders"},
 				driver.ReceiverOptions{}, toHandle, nil)
 			got := driver.Delivery{ID: "here", OrderKey: "k"}
 			s.fill(&got, "orders-3", r, stay > 0)

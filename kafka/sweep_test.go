@@ -30,7 +30,11 @@ func sweepLines(r *ops.SweepReport) (lines []string) {
 // that it has known for three days and that are empty, and an undo creates them again.
 func TestSweep(t *testing.T) {
 	inWorld(t, func(w *world) {
-		l := w.begin(kafka.Options{Partitions: 3, TopicConfig: map[string]string{"max.message.bytes": "2097152"}},
+		l := w.begin(kafka.Options{
+			ChannelOptions: kafka.ChannelOptions{
+				Partitions: 3, TopicConfig: map[string]string{"max.message.bytes": "2097152"},
+			},
+		},
 			driver.Events{})
 		for _, name := range []string{"idle", "busy", "full"} {
 			s := driver.ChannelSpec{Channel: driver.Channel{Queue: name}, Owner: true}

@@ -44,7 +44,7 @@ func (w *world) partitions(topic string) int {
 // Partitions were added to the topic while its consumer was away: the next start adds them to the tiers.
 func TestTiersGrowAtTheStart(t *testing.T) {
 	inWorld(t, func(w *world) {
-		o := kafka.Options{Retries: kafka.RetryPark, Partitions: 2}
+		o := kafka.Options{ChannelOptions: kafka.ChannelOptions{Retries: kafka.RetryPark, Partitions: 2}}
 		w.begin(o, driver.Events{}).end()
 		w.addPartitions("orders", 4)
 		l := w.begin(o, driver.Events{})
@@ -60,7 +60,7 @@ func TestTiersGrowAtTheStart(t *testing.T) {
 // Who may not change topics says what is missing, and a topic that has fewer partitions than its tiers is refused.
 func TestTiersOfAnotherSize(t *testing.T) {
 	inWorld(t, func(w *world) {
-		o := kafka.Options{Retries: kafka.RetryPark, Partitions: 2}
+		o := kafka.Options{ChannelOptions: kafka.ChannelOptions{Retries: kafka.RetryPark, Partitions: 2}}
 		l := w.begin(o, driver.Events{})
 		w.addPartitions("orders", 4)
 		verify := driver.ChannelSpec{Channel: orders, Owner: true, Mode: driver.Verify}
@@ -82,7 +82,9 @@ func TestTiersOfAnotherSize(t *testing.T) {
 func TestPartitionsAreAddedWhileConsumersRun(t *testing.T) {
 	for _, protocol := range []kafka.GroupProtocol{kafka.GroupClassic, kafka.GroupConsumer} {
 		inWorld(t, func(w *world) {
-			o := kafka.Options{Retries: kafka.RetryPark, Partitions: 2, GroupProtocol: protocol}
+			o := kafka.Options{
+				ChannelOptions: kafka.ChannelOptions{Retries: kafka.RetryPark, Partitions: 2, GroupProtocol: protocol},
+			}
 			l := w.begin(o, driver.Events{})
 			w.send(0, "k=a")
 			l.settle(driver.Retry, l.get(1)...)
@@ -134,7 +136,7 @@ func (w *world) where(topic string) (all []int32) {
 // process, and when it was sent is known of its dead letter and no more when that goes back.
 func TestTimesSurviveTiers(t *testing.T) {
 	inWorld(t, func(w *world) {
-		o := kafka.Options{Retries: kafka.RetryPark}
+		o := kafka.Options{ChannelOptions: kafka.ChannelOptions{Retries: kafka.RetryPark}}
 		l := w.begin(o, driver.Events{})
 		w.send(0, "k=a")
 		time.Sleep(time.Minute)
@@ -177,7 +179,7 @@ func TestTimesSurviveTiers(t *testing.T) {
 // The first of several failures is known to the consumer that rejects the record, although it is another process.
 func TestFirstFailureOfADeadLetter(t *testing.T) {
 	inWorld(t, func(w *world) {
-		o := kafka.Options{Retries: kafka.RetryAlone, Partitions: 1}
+		o := kafka.Options{ChannelOptions: kafka.ChannelOptions{Retries: kafka.RetryAlone, Partitions: 1}}
 		var failed, rejected time.Time
 		run := func(attempts int) {
 			t.Helper()

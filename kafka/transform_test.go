@@ -34,9 +34,11 @@ func TestTransformRefused(t *testing.T) {
 			o: kafka.Options{Client: []kgo.Opt{kgo.MaxVersions(kversion.V3_8_0())}}, level: 2,
 			want: "kgo.MaxVersions in kafka.Options.Client",
 		},
-		"client of 4.0":      {o: kafka.Options{Client: []kgo.Opt{kgo.MaxVersions(kversion.V4_0_0())}}, level: 2},
-		"transactions":       {level: 2},
-		"transactions, tier": {o: kafka.Options{Retries: kafka.RetryPark}, level: 2},
+		"client of 4.0": {o: kafka.Options{Client: []kgo.Opt{kgo.MaxVersions(kversion.V4_0_0())}}, level: 2},
+		"transactions":  {level: 2},
+		"transactions, tier": {o: kafka.Options{
+			ChannelOptions: kafka.ChannelOptions{Retries: kafka.RetryPark},
+		}, level: 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
@@ -65,7 +67,9 @@ func TestTransformRefused(t *testing.T) {
 // share are options of share groups.
 func share() kafka.Options {
 	return kafka.Options{
-		GroupProtocol: kafka.GroupShare, Ordering: kafka.OrderNone, Retries: kafka.RetryAlone,
+		ChannelOptions: kafka.ChannelOptions{
+			GroupProtocol: kafka.GroupShare, Ordering: kafka.OrderNone, Retries: kafka.RetryAlone,
+		},
 	}
 }
 

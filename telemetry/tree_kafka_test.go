@@ -32,7 +32,9 @@ func TestTheTreeOfARecordThatDies(t *testing.T) {
 	for name, parent := range map[string]bool{"links": false, "parent": true} {
 		for wait, retries := range map[string]kafka.Retries{"held": kafka.RetryBlock, "tier": kafka.RetryPark} {
 			t.Run(name+"-"+wait, func(t *testing.T) {
-				onKafka(t, &kafka.Options{Retries: retries}, telemetry.Options{Parent: parent}, func(w *world) {
+				onKafka(t, &kafka.Options{
+					ChannelOptions: kafka.ChannelOptions{Retries: retries},
+				}, telemetry.Options{Parent: parent}, func(w *world) {
 					c := w.consumer("orders", &godwit.ConsumerOptions{
 						MaxAttempts: 2, Backoff: godwit.Constant(time.Minute), SettleLinger: -1,
 					})

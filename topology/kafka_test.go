@@ -15,7 +15,11 @@ import (
 // orphan, because topics have no tags.
 func TestRoundTripOnKafka(t *testing.T) {
 	b, err := kafkalocal.Open(t.Context(), &kafkalocal.Options{
-		Kafka: &kafka.Options{Namespace: "prod", Partitions: 2, Logger: slog.New(slog.DiscardHandler)},
+		Kafka: &kafka.Options{
+			Namespace:      "prod",
+			ChannelOptions: kafka.ChannelOptions{Partitions: 2},
+			Logger:         slog.New(slog.DiscardHandler),
+		},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -59,7 +59,9 @@ var (
 // runGodwit consumes in the order of keys, with Godwit's defaults: completions in the metadata of commits, retries, and
 // dead letters.
 func runGodwit(ctx context.Context, j job) (err error) {
-	backend, err := kafka.Open(ctx, &kafka.Options{Brokers: []string{j.broker}, Partitions: j.partitions})
+	backend, err := kafka.Open(ctx, &kafka.Options{
+		Brokers: []string{j.broker}, ChannelOptions: kafka.ChannelOptions{Partitions: j.partitions},
+	})
 	if err != nil {
 		return err
 	}
@@ -78,7 +80,9 @@ func runGodwit(ctx context.Context, j job) (err error) {
 
 // runTransform sends a message for each record, in transactions with the completions.
 func runTransform(ctx context.Context, j job) (err error) {
-	backend, err := kafka.Open(ctx, &kafka.Options{Brokers: []string{j.broker}, Partitions: j.partitions})
+	backend, err := kafka.Open(ctx, &kafka.Options{
+		Brokers: []string{j.broker}, ChannelOptions: kafka.ChannelOptions{Partitions: j.partitions},
+	})
 	if err != nil {
 		return err
 	}

@@ -49,8 +49,10 @@ func runUnordered(ctx context.Context, j job) error {
 
 func runWithoutOrder(ctx context.Context, j job, protocol kafka.GroupProtocol) (err error) {
 	backend, err := kafka.Open(ctx, &kafka.Options{
-		Brokers: []string{j.broker}, Partitions: j.partitions,
-		Ordering: kafka.OrderNone, GroupProtocol: protocol,
+		Brokers: []string{j.broker},
+		ChannelOptions: kafka.ChannelOptions{
+			Partitions: j.partitions, Ordering: kafka.OrderNone, GroupProtocol: protocol,
+		},
 	})
 	if err != nil {
 		return err

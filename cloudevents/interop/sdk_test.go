@@ -165,7 +165,9 @@ type broker struct {
 func newBroker(t *testing.T) *broker {
 	t.Helper()
 	b, err := kafkalocal.Open(t.Context(), &kafkalocal.Options{
-		Server: &kafkalocal.ServerOptions{Addr: "127.0.0.1:0"}, Kafka: &kafka.Options{Partitions: 1},
+		Server: &kafkalocal.ServerOptions{Addr: "127.0.0.1:0"}, Kafka: &kafka.Options{
+			ChannelOptions: kafka.ChannelOptions{Partitions: 1},
+		},
 	})
 	if err != nil {
 		t.Fatal(err)

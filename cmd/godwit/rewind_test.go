@@ -38,7 +38,7 @@ func TestPosition(t *testing.T) {
 // A rewound channel is handled again. Without --yes nothing happens, and a wrong name is answered with the right one.
 func TestRewind(t *testing.T) {
 	onBrokers(t)
-	b, err := kafka.Open(t.Context(), &kafka.Options{Partitions: 1})
+	b, err := kafka.Open(t.Context(), &kafka.Options{ChannelOptions: kafka.ChannelOptions{Partitions: 1}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,9 @@ import (
 func main() {
 	ctx, stop := context.WithCancel(context.Background())
 	// On a cluster this is kafka.Open(ctx, nil) with KAFKA_BOOTSTRAP_SERVERS set, and nothing else changes.
-	backend, err := kafkalocal.Open(ctx, &kafkalocal.Options{Kafka: &kafka.Options{Partitions: 1}})
+	backend, err := kafkalocal.Open(ctx, &kafkalocal.Options{Kafka: &kafka.Options{
+		ChannelOptions: kafka.ChannelOptions{Partitions: 1},
+	}})
 	check(err)
 	consumer, err := godwit.NewConsumer(ctx, backend, "payments",
 		&godwit.ConsumerOptions{Ordered: true, Concurrency: 100})

@@ -80,8 +80,9 @@ func (c *kafkaCarrier) join(name string) (driver.Backend, connections, error) {
 		wire.delay = c.o.about("delay", name).between(0, 200*time.Millisecond)
 	}
 	o := &kafka.Options{
-		Brokers: c.cluster.ListenAddrs(), ClientID: name, Partitions: 3, Ordering: kafka.OrderNone,
-		Client: []kgo.Opt{kgo.Dialer(wire.DialContext)}, Logger: slog.New(slog.DiscardHandler),
+		Brokers: c.cluster.ListenAddrs(), ClientID: name,
+		ChannelOptions: kafka.ChannelOptions{Partitions: 3, Ordering: kafka.OrderNone},
+		Client:         []kgo.Opt{kgo.Dialer(wire.DialContext)}, Logger: slog.New(slog.DiscardHandler),
 	}
 	if c.o.ordered {
 		o.Ordering = kafka.OrderByKey

@@ -101,7 +101,9 @@ func TestForeignRecords(t *testing.T) {
 			one := *r
 			w.produce(&one)
 		}
-		o := kafka.Options{Retries: kafka.RetryAlone, Tiers: []time.Duration{time.Second}}
+		o := kafka.Options{
+			ChannelOptions: kafka.ChannelOptions{Retries: kafka.RetryAlone, Tiers: []time.Duration{time.Second}},
+		}
 		p := w.start(o, godwit.ConsumerOptions{Concurrency: 10}, handle)
 		w.eventually(time.Minute, "dead letters", func() bool { return w.end(w.deadLetters()) == int64(len(want)) })
 		for i, letter := range w.byKey(w.readDeadLetters(), want) {

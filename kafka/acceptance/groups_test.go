@@ -21,10 +21,12 @@ import (
 // one program has left in the topics of all are found, although the member that reads them is killed.
 func TestGroupsOfOneChannel(t *testing.T) {
 	for name, o := range map[string]kafka.Options{
-		"park":     {Retries: kafka.RetryPark},
-		"alone":    {Retries: kafka.RetryAlone},
-		"consumer": {Retries: kafka.RetryAlone, GroupProtocol: kafka.GroupConsumer},
-		"share":    sharing,
+		"park":  {ChannelOptions: kafka.ChannelOptions{Retries: kafka.RetryPark}},
+		"alone": {ChannelOptions: kafka.ChannelOptions{Retries: kafka.RetryAlone}},
+		"consumer": {
+			ChannelOptions: kafka.ChannelOptions{Retries: kafka.RetryAlone, GroupProtocol: kafka.GroupConsumer},
+		},
+		"share": sharing,
 	} {
 		t.Run(name, func(t *testing.T) {
 			in(t, func(t *testing.T, w *world) {

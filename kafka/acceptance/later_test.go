@@ -22,7 +22,7 @@ func TestDelayedAndCancelled(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		const records, keys = 120, 10
 		w.create(3)
-		o := kafka.Options{Partitions: 3}
+		o := kafka.Options{ChannelOptions: kafka.ChannelOptions{Partitions: 3}}
 		w.ensure(o)
 		var mu sync.Mutex
 		came, last := map[int]int{}, map[string]int{}

@@ -23,7 +23,9 @@ import (
 func TestPartitionsAdded(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		const before, after = 500, 1_000
-		o := kafka.Options{Retries: kafka.RetryPark, Tiers: []time.Duration{time.Second}}
+		o := kafka.Options{
+			ChannelOptions: kafka.ChannelOptions{Retries: kafka.RetryPark, Tiers: []time.Duration{time.Second}},
+		}
 		w.create(2)
 		w.ensure(o)
 		j := newJournal(before + after)

@@ -17,10 +17,12 @@ import (
 // the records of each key are handled in order, and no two of them at once.
 func TestKeyOrderLost(t *testing.T) {
 	for name, o := range map[string]kafka.Options{
-		"block":     {},
-		"park":      {Retries: kafka.RetryPark, Tiers: []time.Duration{time.Second}},
-		"partition": {Ordering: kafka.OrderByPartition},
-		"consumer":  {GroupProtocol: kafka.GroupConsumer},
+		"block": {},
+		"park": {
+			ChannelOptions: kafka.ChannelOptions{Retries: kafka.RetryPark, Tiers: []time.Duration{time.Second}},
+		},
+		"partition": {ChannelOptions: kafka.ChannelOptions{Ordering: kafka.OrderByPartition}},
+		"consumer":  {ChannelOptions: kafka.ChannelOptions{GroupProtocol: kafka.GroupConsumer}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in(t, func(t *testing.T, w *world) {
@@ -66,7 +68,9 @@ func TestKeyOrderLost(t *testing.T) {
 func TestParkedKeyOfALargePoll(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		const records = 1000
-		o := kafka.Options{Retries: kafka.RetryPark, Tiers: []time.Duration{time.Second}}
+		o := kafka.Options{
+			ChannelOptions: kafka.ChannelOptions{Retries: kafka.RetryPark, Tiers: []time.Duration{time.Second}},
+		}
 		w.create(1)
 		w.ensure(o)
 		w.fill(records, 1)

@@ -24,11 +24,12 @@ func TestTopicRecreated(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			in(t, func(t *testing.T, w *world) {
 				var said atomic.Int64
-				o := kafka.Options{Partitions: 2, Logger: logged(func(level slog.Level, line string) {
+				o := kafka.Options{Logger: logged(func(level slog.Level, line string) {
 					if level == slog.LevelError && strings.Contains(line, "created again") {
 						said.Add(1)
 					}
 				})}
+				o.Partitions = 2
 				w.create(2)
 				w.ensure(o)
 				j := newJournal(1 << 20)
@@ -37,7 +38,9 @@ func TestTopicRecreated(t *testing.T) {
 					newest.Store(max(newest.Load(), int64(number(d))))
 					return nil
 				}))
-				stop := w.traffic(kafka.Options{Partitions: 2}, 20*time.Millisecond)
+				stop := w.traffic(kafka.Options{
+					ChannelOptions: kafka.ChannelOptions{Partitions: 2},
+				}, 20*time.Millisecond)
 				w.eventually(60*time.Second, "traffic", func() bool { return newest.Load() > 100 })
 
 				requests := w.requests()

@@ -35,7 +35,9 @@ func TestCluster(t *testing.T) {
 	}
 	t.Run("brokers lost, transactions", func(t *testing.T) { losesBrokersInTransactions(t, c, kafka.Options{}) })
 	t.Run("brokers lost, transactions, parked", func(t *testing.T) {
-		losesBrokersInTransactions(t, c, kafka.Options{Retries: kafka.RetryPark, Tiers: []time.Duration{time.Second}})
+		losesBrokersInTransactions(t, c, kafka.Options{
+			ChannelOptions: kafka.ChannelOptions{Retries: kafka.RetryPark, Tiers: []time.Duration{time.Second}},
+		})
 	})
 }
 
@@ -251,7 +253,10 @@ func brokersLost() int {
 func losesBrokers(t *testing.T, c *cluster) {
 	w := c.world(t)
 	const every = 2 * time.Millisecond // a record
-	o := kafka.Options{Retries: kafka.RetryPark, Tiers: []time.Duration{time.Second}, SessionTimeout: 10 * time.Second}
+	o := kafka.Options{
+		ChannelOptions: kafka.ChannelOptions{Retries: kafka.RetryPark, Tiers: []time.Duration{time.Second}},
+		SessionTimeout: 10 * time.Second,
+	}
 	w.create(12)
 	w.ensure(o)
 	j := newJournal(1 << 20)

@@ -16,14 +16,28 @@ import (
 // other records.
 func TestRetryThatNeverRetries(t *testing.T) {
 	for name, o := range map[string]kafka.Options{
-		"block":     {},
-		"park":      {Retries: kafka.RetryPark, Tiers: []time.Duration{time.Second, 2 * time.Second}},
-		"alone":     {Retries: kafka.RetryAlone, Tiers: []time.Duration{time.Second, 2 * time.Second}},
-		"unordered": {Ordering: kafka.OrderNone, Tiers: []time.Duration{time.Second, 2 * time.Second}},
-		"partition": {Ordering: kafka.OrderByPartition},
+		"block": {},
+		"park": {
+			ChannelOptions: kafka.ChannelOptions{
+				Retries: kafka.RetryPark, Tiers: []time.Duration{time.Second, 2 * time.Second},
+			},
+		},
+		"alone": {
+			ChannelOptions: kafka.ChannelOptions{
+				Retries: kafka.RetryAlone, Tiers: []time.Duration{time.Second, 2 * time.Second},
+			},
+		},
+		"unordered": {
+			ChannelOptions: kafka.ChannelOptions{
+				Ordering: kafka.OrderNone, Tiers: []time.Duration{time.Second, 2 * time.Second},
+			},
+		},
+		"partition": {ChannelOptions: kafka.ChannelOptions{Ordering: kafka.OrderByPartition}},
 		"memory": {
-			Retries: kafka.RetryAlone, RetryQueue: &kafka.MemoryRetryQueue{},
-			Tiers: []time.Duration{time.Second, 2 * time.Second},
+			ChannelOptions: kafka.ChannelOptions{
+				Retries: kafka.RetryAlone, Tiers: []time.Duration{time.Second, 2 * time.Second},
+			},
+			RetryQueue: &kafka.MemoryRetryQueue{},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -77,8 +91,10 @@ func TestMemoryRetryQueueFollowedByCommit(t *testing.T) {
 	in(t, func(t *testing.T, w *world) {
 		const records, failing = 200, 20 // every twentieth record waits
 		o := kafka.Options{
-			Retries: kafka.RetryAlone, RetryQueue: &kafka.MemoryRetryQueue{},
-			Tiers: []time.Duration{time.Second, time.Hour},
+			ChannelOptions: kafka.ChannelOptions{
+				Retries: kafka.RetryAlone, Tiers: []time.Duration{time.Second, time.Hour},
+			},
+			RetryQueue: &kafka.MemoryRetryQueue{},
 		}
 		w.create(1)
 		w.ensure(o)

@@ -17,7 +17,9 @@ import (
 )
 
 // sharing are the options of a channel that uses a share group.
-var sharing = kafka.Options{Ordering: kafka.OrderNone, GroupProtocol: kafka.GroupShare}
+var sharing = kafka.Options{
+	ChannelOptions: kafka.ChannelOptions{Ordering: kafka.OrderNone, GroupProtocol: kafka.GroupShare},
+}
 
 // limit is how often a broker delivers a record before it archives it, unless the group has another limit.
 const limit = 5

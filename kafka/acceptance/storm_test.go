@@ -23,7 +23,7 @@ func TestRebalanceStorm(t *testing.T) {
 		crashes int // one in this number of members is cut off instead of stopped; 0: none
 	}{
 		"classic":  {},
-		"consumer": {o: kafka.Options{GroupProtocol: kafka.GroupConsumer}},
+		"consumer": {o: kafka.Options{ChannelOptions: kafka.ChannelOptions{GroupProtocol: kafka.GroupConsumer}}},
 		"crashes":  {crashes: 10}, // after each the group waits for a session timeout, in which ten others come or go
 	} {
 		t.Run(name, func(t *testing.T) {

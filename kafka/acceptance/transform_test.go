@@ -405,7 +405,9 @@ func kills(w *world) func(*rand.Rand, *[]*process) {
 // fail, records are retried, and others become dead letters. A consumer of committed records gets each result once, in
 // the order of its key, and each dead letter once.
 func TestTransformOnce(t *testing.T) {
-	park := kafka.Options{Retries: kafka.RetryPark, Tiers: []time.Duration{time.Second}}
+	park := kafka.Options{
+		ChannelOptions: kafka.ChannelOptions{Retries: kafka.RetryPark, Tiers: []time.Duration{time.Second}},
+	}
 	for name, c := range map[string]struct {
 		o        kafka.Options
 		disturb  func(w *world) func(*rand.Rand, *[]*process)
@@ -422,7 +424,7 @@ func TestTransformOnce(t *testing.T) {
 		},
 		"broker killed": {disturb: kills, fakeOnly: true},
 		"leaving, consumer protocol": {
-			o:       kafka.Options{GroupProtocol: kafka.GroupConsumer},
+			o:       kafka.Options{ChannelOptions: kafka.ChannelOptions{GroupProtocol: kafka.GroupConsumer}},
 			disturb: func(*world) func(*rand.Rand, *[]*process) { return leaves },
 		},
 		"static members": {o: kafka.Options{InstanceID: "one"}},

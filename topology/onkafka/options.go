@@ -12,12 +12,10 @@ import (
 // replication, ordering, retries and tiers of its topics. Add to them what no declaration has: the brokers, a store for
 // its bucket of payloads, a logger.
 func Options(s *topology.Spec) *kafka.Options {
-	all := channelOptions(&s.Kafka.ChannelKafka)
 	o := &kafka.Options{
 		Namespace: s.Namespace, Replication: s.Kafka.Replication,
-		Ordering: all.Ordering, Retries: all.Retries, Tiers: all.Tiers, Partitions: all.Partitions,
-		Retention: all.Retention, TopicConfig: all.TopicConfig,
-		Names: map[string]kafka.Resource{}, Channels: map[string]kafka.ChannelOptions{},
+		ChannelOptions: channelOptions(&s.Kafka.ChannelKafka),
+		Names:          map[string]kafka.Resource{}, Channels: map[string]kafka.ChannelOptions{},
 	}
 	for name, e := range s.Exchanges {
 		o.Channels[name+".*"] = channelOptions(&e.Kafka)
