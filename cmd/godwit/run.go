@@ -207,7 +207,7 @@ func (o *runOptions) run(ctx context.Context, cmd *cobra.Command, b driver.Backe
 	o.consumer.Logger = slog.New(slog.NewTextHandler(output, &slog.HandlerOptions{Level: level}))
 	o.consumer.Concurrency = o.workers
 	// On ordered channels, a handler returns when its process has ended, which is soon enough: the consumer goes on.
-	o.consumer.MaxAbandoned = min(4*o.workers, 100_000)
+	o.consumer.MaxAbandoned = min(4*o.workers, maxHandlers)
 	o.consumer.Stream = o.exec != "" // the process reads the body piece by piece
 	retry := godwit.Exponential(o.wait, o.waitAtMost)
 	o.consumer.Backoff = retry
@@ -218,7 +218,7 @@ func (o *runOptions) run(ctx context.Context, cmd *cobra.Command, b driver.Backe
 	if err != nil {
 		return err
 	}
-	handle, end, err := o.open(ctx, cmd, channel, output, retry)
+	handle, end, err := o.open(ctx, cmd, c, output, retry)
 	if err != nil {
 		return err
 	}
@@ -233,8 +233,11 @@ func (o *runOptions) run(ctx context.Context, cmd *cobra.Command, b driver.Backe
 	return err
 }
 
+// maxHandlers is the largest number that a consumer takes.
+const maxHandlers = 100_000
+
 // open prepares the handler. Workers run before the first message is received.
-func (o *runOptions) open(ctx context.Context, cmd *cobra.Command, channel string, output *worker.Lines,
+func (o *runOptions) open(ctx context.Context, cmd *cobra.Command, c *godwit.Consumer, output *worker.Lines,
 	retry godwit.Backoff,
 ) (handle godwit.Handler, end func() error, err error) {
 	nothing := func() error { return nil }
@@ -254,9 +257,14 @@ func (o *runOptions) open(ctx context.Context, cmd *cobra.Command, channel strin
 		timeout = 5 * time.Minute
 	}
 	p, err := worker.NewPool(ctx, worker.PoolOptions{
-		Command: o.command, Workers: o.workers, Channel: channel, Timeout: timeout, Backoff: retry, Output: output,
+		Command: o.command, Workers: o.workers, Channel: c.Channel(), Timeout: timeout, Backoff: retry, Output: output,
 		Ordered: o.consumer.Ordered,
 		Log:     o.consumer.Logger,
+		Resize: func(handlers int) {
+			if err := c.SetConcurrency(min(handlers, maxHandlers)); err != nil { // its number is within the limits
+				o.consumer.Logger.Error("the number of handlers cannot be changed", "error", err)
+			}
+		},
 	})
 	if err != nil {
 		return nil, nil, err

@@ -26,14 +26,20 @@ async function answer(message) {
   }
 }
 
+// Whether it has waited too long for this worker: then another one has it.
+const late = (message) => Date.now() > message.begin_by * 1000; // false without begin_by
+
+const release = (message) => ({ request: message.request, action: "release" });
+
 const print = (value) => process.stdout.write(JSON.stringify(value) + "\n");
 
 let begun = false;
 for await (const line of createInterface({ input: process.stdin })) {
   if (begun) {
-    print(await answer(JSON.parse(line)));
+    const message = JSON.parse(line);
+    print(late(message) ? release(message) : await answer(message));
   } else {
     begun = true; // the first line is what godwit says about itself
-    print({ godwit: 1, ready: true });
+    print({ godwit: 1, ready: true, ahead: true });
   }
 }

@@ -2,6 +2,7 @@
 
 import json
 import sys
+import time
 
 
 class Wrong(Exception):
@@ -29,7 +30,17 @@ def answer(message):
     return answer
 
 
+def late(message):
+    """Whether it has waited too long for this worker: then another one has it."""
+    return time.time() > message.get("begin_by", float("inf"))
+
+
+def release(message):
+    return {"request": message["request"], "action": "release"}
+
+
 sys.stdin.readline()  # what godwit says about itself
-print(json.dumps({"godwit": 1, "ready": True}), flush=True)
+print(json.dumps({"godwit": 1, "ready": True, "ahead": True}), flush=True)
 for line in sys.stdin:
-    print(json.dumps(answer(json.loads(line))), flush=True)
+    message = json.loads(line)
+    print(json.dumps(release(message) if late(message) else answer(message)), flush=True)

@@ -25,7 +25,15 @@ rescue StandardError => e # all others are failures: they are tried again
   { request: message["request"], action: "fail", error: e.message }
 end
 
+# Whether it has waited too long for this worker: then another one has it.
+def late?(message) = message.key?("begin_by") && Time.now.to_f > message["begin_by"]
+
+def release(message) = { request: message["request"], action: "release" }
+
 $stdout.sync = true
 $stdin.gets # what godwit says about itself
-puts JSON.generate(godwit: 1, ready: true)
-$stdin.each_line { |line| puts JSON.generate(answer(JSON.parse(line))) }
+puts JSON.generate(godwit: 1, ready: true, ahead: true)
+$stdin.each_line do |line|
+  message = JSON.parse(line)
+  puts JSON.generate(late?(message) ? release(message) : answer(message))
+end

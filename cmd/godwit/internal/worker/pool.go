@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -24,14 +25,18 @@ type PoolOptions struct {
 	Backoff godwit.Backoff // after an answer of retry without a delay
 	Output  *Lines         // what workers write to their standard error
 	Log     *slog.Logger   // nil: slog.Default()
+	// Resize is told how many messages Handle takes at once when that changes. At first it takes as many as there are
+	// workers; more wait for workers that permit it, while answers come fast. nil: it does not change.
+	Resize func(handlers int)
 }
 
-// Pool handles messages with processes that live as long as it does. A worker has one message at a time.
+// Pool handles messages with processes that live as long as it does. A worker handles one message at a time.
 type Pool struct {
 	o       PoolOptions
 	turns   *turns
+	window  *window
 	workers []*member
-	leaving sync.WaitGroup // processes that are being ended while another one has their place
+	leaving sync.WaitGroup // of processes and their readers
 }
 
 // NewPool starts the workers. It fails if one of them does not say that it speaks the protocol.
@@ -40,10 +45,14 @@ func NewPool(ctx context.Context, o PoolOptions) (*Pool, error) {
 		o.Log = slog.Default()
 	}
 	p := &Pool{o: o, turns: newTurns(o.Workers)}
+	p.window = &window{most: 1, size: 1, begin: beginWithin, change: func(n int) {
+		p.turns.widen(n)
+		o.Resize(n * o.Workers)
+	}}
 	errs := make([]error, o.Workers)
 	var started sync.WaitGroup
 	for i := range o.Workers {
-		m := &member{o: &p.o, leaving: &p.leaving, number: i + 1}
+		m := &member{o: &p.o, window: p.window, leaving: &p.leaving, number: i + 1}
 		p.workers = append(p.workers, m)
 		started.Go(func() { errs[i] = m.start(ctx) })
 	}
@@ -52,6 +61,9 @@ func NewPool(ctx context.Context, o PoolOptions) (*Pool, error) {
 		if err != nil { // all of them run the same command: one error is enough
 			return nil, errors.Join(err, p.Close())
 		}
+	}
+	if o.Resize != nil && !slices.ContainsFunc(p.workers, func(m *member) bool { return !m.l.ahead }) {
+		p.window.most = mostAhead
 	}
 	return p, nil
 }
@@ -62,19 +74,25 @@ func (p *Pool) Handle(ctx context.Context, d *godwit.Delivery) error {
 	if err != nil {
 		return err
 	}
-	n, err := p.turns.take(ctx, keyOf(d))
-	if err != nil {
-		return err
+	for alone := false; ; alone = true {
+		s, err := p.turns.take(ctx, keyOf(d), alone)
+		if err != nil {
+			return err
+		}
+		a, gone, err := p.workers[s.worker].ask(ctx, d, body, s.first)
+		p.turns.give(s)
+		if gone != nil && p.o.Ordered {
+			<-gone
+		}
+		switch {
+		case err == nil:
+			return a.settle(d, p.o.Backoff)
+		case !errors.Is(err, errNotBegun):
+			return err
+		case ctx.Err() != nil: // its time was over before a worker had it
+			return d.Release()
+		}
 	}
-	a, gone, err := p.workers[n].ask(ctx, d, body)
-	p.turns.give(n)
-	if gone != nil && p.o.Ordered {
-		<-gone
-	}
-	if err != nil {
-		return err
-	}
-	return a.settle(d, p.o.Backoff)
 }
 
 // Close ends the workers, when no Handle runs any more: their standard input ends, and what is left after five seconds

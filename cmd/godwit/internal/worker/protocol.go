@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strconv"
 	"time"
 	"unicode/utf8"
 
@@ -29,23 +30,25 @@ type hello struct {
 type welcome struct {
 	Godwit int  `json:"godwit"`
 	Ready  bool `json:"ready"`
+	// Ahead says that lines may wait for it. It answers them in their order, and releases those whose time to begin is
+	// over.
+	Ahead bool `json:"ahead"`
 }
 
-// request is a message on its way to a worker.
+// request is a message on its way to a worker, without the fields of appendRequest.
 type request struct {
-	Request     uint64    `json:"request"` // the answer repeats it
-	ID          string    `json:"id"`
-	Body        *string   `json:"body,omitempty"`
-	Body64      []byte    `json:"body_base64,omitempty"` // of a body that is no UTF-8
-	Attempt     int       `json:"attempt"`
-	OrderKey    string    `json:"order_key,omitempty"`
-	RoutingKey  string    `json:"routing_key,omitempty"`
-	ContentType string    `json:"content_type,omitempty"`
-	Type        string    `json:"type,omitempty"`
-	Version     int       `json:"version,omitempty"`
-	Headers     []header  `json:"headers,omitempty"`
-	Sent        time.Time `json:"sent,omitzero"`
-	Deadline    time.Time `json:"deadline,omitzero"`
+	ID          string   `json:"id"`
+	Body        *string  `json:"body,omitempty"`
+	Body64      []byte   `json:"body_base64,omitempty"` // of a body that is no UTF-8
+	Attempt     int      `json:"attempt"`
+	OrderKey    string   `json:"order_key,omitempty"`
+	RoutingKey  string   `json:"routing_key,omitempty"`
+	ContentType string   `json:"content_type,omitempty"`
+	Type        string   `json:"type,omitempty"`
+	Version     int      `json:"version,omitempty"`
+	Headers     []header `json:"headers,omitempty"`
+	Sent        string   `json:"sent,omitempty"`
+	Deadline    string   `json:"deadline,omitempty"`
 }
 
 // header is a header of a message; names may repeat.
@@ -65,15 +68,20 @@ func headersOf(d *godwit.Delivery) []header {
 	return all
 }
 
-// lineOf is a message as a line.
-func lineOf(d *godwit.Delivery, body []byte, number uint64, deadline time.Time) ([]byte, error) {
-	r := request{
-		Request: number, ID: d.ID, Attempt: d.Attempt, OrderKey: keyOf(d), RoutingKey: d.RoutingKey,
-		ContentType: d.ContentType, Type: d.Type, Version: d.Version, Headers: headersOf(d), Sent: d.SentAt.UTC(),
-		Deadline: deadline.UTC(),
+// stamp is a time as a text. It is empty for the zero time.
+func stamp(t time.Time) string {
+	if t.IsZero() {
+		return ""
 	}
-	if d.SentAt.IsZero() {
-		r.Sent = time.Time{}
+	return t.UTC().Format(time.RFC3339Nano)
+}
+
+// lineOf is a message as a line, without what its worker has to do with it.
+func lineOf(d *godwit.Delivery, body []byte, deadline time.Time) ([]byte, error) {
+	r := request{
+		ID: d.ID, Attempt: d.Attempt, OrderKey: keyOf(d), RoutingKey: d.RoutingKey,
+		ContentType: d.ContentType, Type: d.Type, Version: d.Version, Headers: headersOf(d), Sent: stamp(d.SentAt),
+		Deadline: stamp(deadline),
 	}
 	if utf8.Valid(body) {
 		text := string(body)
@@ -83,6 +91,19 @@ func lineOf(d *godwit.Delivery, body []byte, number uint64, deadline time.Time) 
 	}
 	line, err := json.Marshal(r)
 	return append(line, '\n'), err
+}
+
+// appendRequest appends a line with the number that the answer repeats, and when the worker may begin at the latest;
+// zero: at any time.
+func appendRequest(to []byte, number uint64, beginBy time.Time, line []byte) []byte {
+	to = append(to, `{"request":`...)
+	to = strconv.AppendUint(to, number, 10)
+	if !beginBy.IsZero() { // in seconds since 1970, which every language compares easily
+		to = append(to, `,"begin_by":`...)
+		to = strconv.AppendFloat(to, float64(beginBy.UnixMicro())/1e6, 'f', 6, 64)
+	}
+	to = append(to, ',')
+	return append(to, line[1:]...)
 }
 
 // answer is a worker's line about a message.
@@ -99,6 +120,8 @@ const (
 	actionRetry  = "retry"
 	actionReject = "reject"
 	actionFail   = "fail" // the consumer's policy decides
+	// actionRelease is for a message that the worker has not begun, because its time to begin was over.
+	actionRelease = "release"
 )
 
 // longestAfter is the longest delay that an answer may ask for.
@@ -118,7 +141,7 @@ func readAnswer(line []byte, number uint64) (a answer, err error) {
 		return a, fmt.Errorf("after is %v: use seconds from 0 to a year", a.After)
 	}
 	switch a.Action {
-	case actionDone, actionRetry, actionReject, actionFail:
+	case actionDone, actionRetry, actionReject, actionFail, actionRelease:
 		return a, nil
 	}
 	return a, fmt.Errorf("action is %q: use %s, %s, %s or %s", a.Action, actionDone, actionRetry, actionReject,

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/signal"
 	"strconv"
@@ -26,7 +27,9 @@ func TestMain(m *testing.M) {
 	}
 	switch os.Args[1] {
 	case "worker":
-		play()
+		play(false)
+	case "ahead":
+		play(true)
 	case "mute":
 		select {}
 	case "stranger":
@@ -36,13 +39,21 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// play is a worker whose messages say what it does.
-func play() {
+// reply is an answer of play.
+type reply struct {
+	Request uint64  `json:"request"`
+	Action  string  `json:"action"`
+	After   float64 `json:"after,omitempty"`
+	Error   string  `json:"error,omitempty"`
+}
+
+// play is a worker whose messages say what it does. Messages may wait for it, or not.
+func play(ahead bool) {
 	in, out := bufio.NewReader(os.Stdin), json.NewEncoder(os.Stdout)
 	if _, err := in.ReadString('\n'); err != nil {
 		os.Exit(4)
 	}
-	fmt.Println(`{"godwit":1,"ready":true}`)
+	fmt.Printf("{\"godwit\":1,\"ready\":true,\"ahead\":%v}\n", ahead)
 	for {
 		line, err := in.ReadString('\n')
 		if err != nil {
@@ -51,21 +62,25 @@ func play() {
 		var m struct {
 			Request uint64
 			Body    string
-			Body64  []byte `json:"body_base64"`
+			Body64  []byte  `json:"body_base64"`
+			BeginBy float64 `json:"begin_by"`
 		}
 		if err := json.Unmarshal([]byte(line), &m); err != nil {
 			os.Exit(5)
 		}
 		do, with, _ := strings.Cut(m.Body, " ")
-		answer := map[string]any{"request": m.Request, "action": do}
+		answer := reply{Request: m.Request, Action: do}
+		if m.BeginBy != 0 && float64(time.Now().UnixMicro())/1e6 > m.BeginBy {
+			do, answer.Action = "release", "release"
+		}
 		switch do {
 		case "spin":
 			spin(with)
-			answer["action"] = "done"
+			answer.Action = "done"
 		case "pid": // as the reason of a failure
-			answer["action"], answer["error"] = "fail", fmt.Sprint(os.Getpid())
+			answer.Action, answer.Error = "fail", fmt.Sprint(os.Getpid())
 		case "echo":
-			answer["action"], answer["error"] = "fail", line
+			answer.Action, answer.Error = "fail", line
 		case "die":
 			fmt.Fprint(os.Stderr, "cannot ", with)
 			os.Exit(3)
@@ -73,21 +88,33 @@ func play() {
 			fmt.Println("what?")
 			continue
 		case "other":
-			answer["request"], answer["action"] = m.Request+1, "done"
+			answer.Request, answer.Action = m.Request+1, "done"
 		case "hang":
 			signal.Ignore(syscall.SIGTERM)
 			fmt.Fprintln(os.Stderr, "hangs", os.Getpid())
 			select {}
+		case "log":
+			fmt.Fprintln(os.Stderr, with)
+			answer.Action = "done"
+		case "until": // nobody listens on an address any more
+			c, err := net.Dial("tcp", with)
+			if err != nil {
+				os.Exit(8)
+			}
+			fmt.Fprintln(os.Stderr, "waits")
+			_, _ = c.Read(make([]byte, 1))
+			answer.Action = "done"
 		case "wait":
 			fmt.Fprintln(os.Stderr, "waits")
 			select {}
+		case "release":
 		case "retry", "reject", "fail":
-			answer["error"] = with
+			answer.Error = with
 			if do == "retry" {
-				answer["after"] = 2.5
+				answer.After = 2.5
 			}
 		default:
-			answer["action"] = "done"
+			answer.Action = "done"
 		}
 		if err := out.Encode(answer); err != nil {
 			os.Exit(6)
