@@ -19,4 +19,6 @@ type PeekFrom struct {
 type Peeked struct {
 	Delivery Delivery
 	Raw      Raw
+	// Cancellable: the message waits for its time, and [Operations].Cancel cancels it by the ID of its delivery.
+	Cancellable bool
 }

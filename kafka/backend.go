@@ -20,6 +20,7 @@ import (
 	"github.com/godwitmq/godwit/kafka/internal/provision"
 	"github.com/godwitmq/godwit/kafka/internal/send"
 	"github.com/godwitmq/godwit/kafka/internal/transact"
+	"github.com/godwitmq/godwit/kafka/internal/wire"
 )
 
 // deliveryTimeout is how long franz-go repeats the sending of a record.
@@ -93,6 +94,11 @@ func Open(ctx context.Context, o *Options) (*Backend, error) {
 	b.operator = &operate.Namespace{
 		Cluster: b.cluster, Channels: b.channels, Topics: b.provisioner, Senders: b.senders, Store: b.o.Store,
 		Deliver: func(ch driver.Channel, r *kgo.Record, d *driver.Delivery) {
+			if ch.Later {
+				wire.Decode(r, d)
+				send.Point(b.o.Store, d)
+				return
+			}
 			subscribe(b, ch, driver.ReceiverOptions{}, toHandle, nil).deliver(r, d)
 		},
 	}
@@ -133,10 +139,6 @@ func (b *Backend) legal(ch driver.Channel) error {
 	if err := b.channels.Check(ch); err != nil {
 		return &driver.Error{Class: driver.Permanent, Err: err}
 	}
-	if ch.Later {
-		return failure.Permanent("channel %s: what waits for its time is in topic %s, which only wakers read: no "+
-			"operation of this backend is for it", ch, layout.Later(b.channels.Names, ch))
-	}
 	if err := b.channels.Mapping.Conflict(b.channels.Names, ch); err != nil {
 		return failure.Permanent("kafka.Options.Names: %w", err)
 	}
@@ -164,6 +166,10 @@ func (b *Backend) legal(ch driver.Channel) error {
 func (b *Backend) Sender(ctx context.Context, to driver.Channel) (driver.Sender, error) {
 	if err := b.legal(to); err != nil {
 		return nil, err
+	}
+	if to.Later {
+		return nil, failure.Permanent("channel %s: messages wait there for their time: send to their channel with a delay",
+			to)
 	}
 	s, err := b.senders.Open(ctx, to, b.channels.TopicOf(to))
 	if err != nil {

@@ -54,7 +54,8 @@ func (b *Backend) Operations() driver.Operations {
 // count as Delayed. Oldest is the age of the oldest record, among partitions without finished records beyond the
 // commit: in other partitions the oldest record is being handled, or waits for a retry. Ends of transactions,
 // and records of aborted ones, count only behind a record that waits, and not among dead letters, which are counted
-// exactly.
+// exactly. Of messages that wait for their time, those that are overdue are waiting, and Oldest is how long; the others
+// are delayed. For that, the topic is read, once, and later what is new.
 func (b *Backend) Inspect(ctx context.Context, ch driver.Channel) (driver.Depth, error) {
 	return operate.Inspect(ctx, b.operator, ch)
 }
@@ -76,8 +77,9 @@ func (b *Backend) Activity(ctx context.Context, cs []driver.Channel, since time.
 }
 
 // Peek is driver.Operations.Peek: a client outside of the group reads the channel's own topic, committed records only.
-// Several partitions are merged by the time of their records. Records that wait in tiers are not among them, and in a
-// share group, the broker does not say which records behind its start are finished.
+// Several partitions are merged by the time of their records, and messages that wait for their time come in the order
+// in which they are due. Records that wait in tiers are not among them, and in a share group, the broker does not say
+// which records behind its start are finished.
 func (b *Backend) Peek(
 	ctx context.Context, ch driver.Channel, from driver.PeekFrom, most int,
 ) ([]driver.Peeked, error) {
@@ -91,7 +93,8 @@ func (b *Backend) Return(ctx context.Context, dead driver.Channel, alone bool) (
 	return operate.Return(ctx, b.operator, dead, alone)
 }
 
-// Purge deletes the records of a channel's topic and tiers, up to the end of the log at the time of the call. A topic
+// Purge deletes the records of a channel's topic and tiers, up to the end of the log at the time of the call; of
+// messages that wait for their time, each with a tombstone. A topic
 // keeps its records once for all groups, so that all of them lose the records: Purged.Others names them. Records that a
 // consumer has fetched are still handled. To skip records for one group only, rewind it to the end.
 func (b *Backend) Purge(ctx context.Context, ch driver.Channel, dry bool) (p driver.Purged, err error) {
@@ -99,8 +102,9 @@ func (b *Backend) Purge(ctx context.Context, ch driver.Channel, dry bool) (p dri
 }
 
 // Remove deletes the group and the tiers of a channel, and the topic if that is the channel's alone: of a one-to-one
-// channel, of dead letters, and of an exchange without groups. Topics have no tags, so that it cannot know whether
-// Godwit has created one. It is refused while the channel has consumers, and for what Options.Names maps.
+// channel, of dead letters, and of an exchange without groups. With that goes the topic in which messages wait for
+// their time, with the group of its wakers; Removed.Messages counts them. Topics have no tags, so that it cannot know
+// whether Godwit has created one. It is refused while the channel has consumers, and for what Options.Names maps.
 func (b *Backend) Remove(ctx context.Context, ch driver.Channel, dry bool) (r driver.Removed, err error) {
 	return operate.Remove(ctx, b.operator, ch, dry)
 }

@@ -359,7 +359,7 @@ func checkTiers(field string, tiers []time.Duration) error {
 
 // channel is the settings of one channel: for each field the channel's own, or else the backend's, or else the default.
 func (o *Options) channel(ch driver.Channel) ChannelOptions {
-	ch.DeadLetter = false
+	ch.DeadLetter, ch.Later = false, false
 	own, ok := o.Channels[ch.String()]
 	if !ok && ch.Exchange != "" {
 		own = o.Channels[driver.Channel{Exchange: ch.Exchange}.String()]
@@ -409,7 +409,7 @@ func (c *ChannelOptions) tiered() bool { return c.Retries != RetryBlock && len(c
 func (o *Options) uses(ch driver.Channel) layout.Use {
 	set := o.channel(ch)
 	u := layout.Use{
-		Share:  set.GroupProtocol == GroupShare && !ch.DeadLetter,
+		Share:  set.GroupProtocol == GroupShare && !ch.DeadLetter && !ch.Later,
 		Spread: set.NullKeys == NullKeysSpread, Zip: set.BodyCompression == BodyCompressionZstd,
 		Partitions: set.Partitions, Retention: set.Retention, Compression: set.Compression,
 		TopicConfig: set.TopicConfig, MaxBlock: set.MaxBlock,

@@ -257,11 +257,16 @@ func lookAtLater(l *looked, c *driver.ChannelInfo, d driver.Depth) (ask bool) {
 	l.found(one, d.InFlight >= manyHidden, fmt.Sprintf("%s hidden until they are due; SQS hides 120000 at most",
 		amount(d.InFlight, "message")))
 	one.Kind = kindAsleep
-	why, err := awake(c, d, l.at)
-	if err == nil {
+	switch why, err := awake(c, d, l.at); {
+	case errors.Is(err, errAsleep):
+		l.found(one, true, fmt.Sprintf("%s overdue, the first for %s: run a consumer of the channel, which sends on what is "+
+			"due", amount(d.Waiting, "message"), short(d.Oldest)))
+		return false
+	case err == nil:
 		l.found(one, false, why)
+		return false
 	}
-	return err != nil
+	return true
 }
 
 // asleep asks whether anybody has received from messages that wait for their time, of all channels at once.

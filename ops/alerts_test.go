@@ -289,18 +289,27 @@ func TestAlertsOfLaterMessages(t *testing.T) {
 	later.depth.InFlight = 0
 	once(t, a, ops.LookAll, p,
 		"resolved orders@later: 0 messages hidden until they are due; SQS hides 120000 at most")
+	// A log says how long they are overdue.
+	later.polls.Err = errors.New("not counted")
+	later.depth = driver.Depth{Waiting: 2, Delayed: 3, Oldest: 25 * time.Hour}
+	once(t, a, ops.LookAll, p, "opened orders@later: 2 messages overdue, the first for 25h: run a consumer of the channel, "+
+		"which sends on what is due")
+	later.depth = driver.Depth{Delayed: 3}
+	once(t, a, ops.LookAll, p, "resolved orders@later: no message is overdue for a day")
 }
 
 // A list says where nobody wakes delayed messages, if it is asked for that.
 func TestListOfDelayedMessages(t *testing.T) {
 	s := &street{}
 	old := time.Now().Add(-48 * time.Hour)
-	for _, name := range []string{"asleep", "awake", "unknown", "young", "empty", "down"} {
+	for _, name := range []string{"asleep", "awake", "overdue", "unknown", "young", "empty", "down"} {
 		w := s.add(name+"@later", 5)
 		w.Created = old
 		switch name {
 		case "awake":
 			w.polls.Value = 1
+		case "overdue":
+			w.polls.Err, w.depth.Oldest = errors.New("not counted"), 25*time.Hour
 		case "unknown":
 			w.polls.Err = errors.New("denied")
 		case "young":
@@ -318,14 +327,15 @@ func TestListOfDelayedMessages(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, l := range all {
-			if want := asked && l.Channel.String() == "asleep@later"; l.Asleep != want {
+			name := l.Channel.String()
+			if want := asked && (name == "asleep@later" || name == "overdue@later"); l.Asleep != want {
 				t.Errorf("asked %v: %s is asleep: %v", asked, l.Channel, l.Asleep)
 			}
 		}
 	}
 	s.meterErr = errors.New("down")
 	all, err := ops.List(t.Context(), s, &ops.ListOptions{Asleep: true})
-	if err != nil || len(all) != 7 || all[0].Asleep {
+	if err != nil || len(all) != 8 || all[0].Asleep {
 		t.Errorf("without metrics: %v, %+v", err, all)
 	}
 }

@@ -24,6 +24,8 @@ const MaxBody = 16 << 20
 type Entry struct {
 	driver.Delivery
 	Raw driver.Raw // as the service carries it; zero if the backend is no driver.Forwarder
+	// Cancellable: the message waits for its time, and can be cancelled by its ID.
+	Cancellable bool
 }
 
 // Content returns the body as a consumer gets it. It reads a body that is in a store, once, and returns an error if

@@ -166,8 +166,8 @@ func (h *Health) Report() HealthReport {
 	for i := range all {
 		c := h.judge(&all[i], now)
 		if later := laterOf(all[i].name); asleep[later] && c.State != godwit.StateExited.String() {
-			c.Unhealthy = append(c.Unhealthy, "nobody has received for a day from "+later+", where messages wait for "+
-				"their time; some days later they are lost")
+			c.Unhealthy = append(c.Unhealthy, "nobody has sent on messages for a day from "+later+", where they wait "+
+				"for their time; SQS deletes them some days later")
 		}
 		r.Consumers = append(r.Consumers, c)
 	}

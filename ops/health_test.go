@@ -150,7 +150,7 @@ func TestHealthOfDelayedMessages(t *testing.T) {
 			time.Sleep(d)
 			w.look(want, 200, ready)
 		}
-		const asleep = "orders: nobody has received for a day from orders@later"
+		const asleep = "orders: nobody has sent on messages for a day from orders@later"
 		sleeps(time.Hour+10*time.Second, "", 200)
 		s.change(func() { orders.depth.InFlight = 5 })
 		sleeps(50*time.Minute, "", 200)

@@ -147,13 +147,21 @@ const asleepAfter = 24 * time.Hour
 // errMayBeAsleep says that only the service's metrics tell whether somebody receives from a channel.
 var errMayBeAsleep = errors.New("only metrics tell")
 
-// awake returns why a channel of messages that wait for their time needs no consumer now, or errMayBeAsleep.
+// errAsleep is of a channel of messages that nobody sends on, as its service says: Kafka knows how long they are
+// overdue.
+var errAsleep = errors.New("its messages are overdue for a day")
+
+// awake returns why a channel of messages that wait for their time needs no consumer now, errMayBeAsleep or errAsleep.
 func awake(c *driver.ChannelInfo, d driver.Depth, now time.Time) (why string, err error) {
 	switch {
 	case d.All() == 0:
 		return "no message waits for its time", nil
 	case !c.Created.IsZero() && now.Sub(c.Created) < asleepAfter:
 		return "the queue is younger than a day", nil
+	case d.Oldest >= asleepAfter:
+		return "", errAsleep
+	case d.Oldest >= 0:
+		return "no message is overdue for a day", nil
 	}
 	return "", errMayBeAsleep
 }
@@ -191,7 +199,10 @@ func findAsleep(ctx context.Context, do driver.Operations, all []Listed) {
 	now := time.Now()
 	for i := range all {
 		if l := &all[i]; l.Channel.Later && l.Err == nil {
-			if _, err := awake(&l.ChannelInfo, l.Depth, now); err != nil {
+			switch _, err := awake(&l.ChannelInfo, l.Depth, now); {
+			case errors.Is(err, errAsleep):
+				l.Asleep = true
+			case err != nil:
 				which, cs = append(which, i), append(cs, l.ChannelInfo)
 			}
 		}

@@ -116,7 +116,7 @@ func (t *tail) followed(some []driver.Peeked) error {
 func entriesOf(some []driver.Peeked) []Entry {
 	all := make([]Entry, len(some))
 	for i := range some {
-		all[i] = Entry{Delivery: some[i].Delivery, Raw: some[i].Raw}
+		all[i] = Entry{Delivery: some[i].Delivery, Raw: some[i].Raw, Cancellable: some[i].Cancellable}
 	}
 	return all
 }

@@ -49,8 +49,9 @@ func newLaterLs() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ls CHANNEL",
 		Short: "Show the messages of a channel that wait for their time",
-		Long: "Show the messages of a channel that wait for their time: on the local server each with its time. SQS shows\n" +
-			"no message that is hidden, so that only the number of its messages is known.",
+		Long: "Show the messages of a channel that wait for their time, the first one that is due first: on Kafka and the\n" +
+			"local server each with its time. SQS shows no message that is hidden, so that only the number of its messages\n" +
+			"is known.",
 		Example: "  godwit later ls orders\n  godwit later ls 'wishlist_events.*' -o json",
 		Args:    oneChannel,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -73,9 +74,12 @@ type waiting struct {
 	Channel string     `json:"channel"`
 	ID      string     `json:"id,omitempty"`
 	Due     *time.Time `json:"due,omitempty"`
+	Key     string     `json:"key,omitempty"`
 	Bytes   int64      `json:"bytes,omitempty"`
 	Type    string     `json:"type,omitempty"`
 	Count   int64      `json:"count"`
+	// Cancellable: godwit later cancel cancels it by its id.
+	Cancellable bool `json:"cancellable,omitempty"`
 }
 
 func (o *laterLsOptions) run(ctx context.Context, b driver.Backend, channel string, out, errOut io.Writer) error {
@@ -83,13 +87,8 @@ func (o *laterLsOptions) run(ctx context.Context, b driver.Backend, channel stri
 	_, missing := errors.AsType[*ops.NoChannelError](err)
 	switch {
 	case missing:
-		found, err := ops.Find(ctx, b, strings.TrimSuffix(channel, "@later"))
-		if err != nil {
+		if _, err := ops.Find(ctx, b, strings.TrimSuffix(channel, "@later")); err != nil {
 			return err
-		}
-		if at := driver.OperationsOf(b).Address; at != nil && at(found.Channel).System == "kafka" {
-			return fmt.Errorf("%s: on Kafka, messages that wait for their time are not listed: they are in topic "+
-				"%s.later", channel, at(found.Channel).Destination)
 		}
 		return o.nothing(channel)
 	case errors.Is(err, ops.ErrMustReceive):
@@ -100,25 +99,53 @@ func (o *laterLsOptions) run(ctx context.Context, b driver.Backend, channel stri
 		return o.nothing(channel)
 	}
 	slices.SortStableFunc(entries, func(a, b ops.Entry) int { return a.Due.Compare(b.Due) })
-	t := screen.Table{Head: []string{"DUE", "ID", "BYTES", "TYPE"}, Spare: []string{"TYPE", "BYTES"}}
+	t := screen.Table{
+		Head:  []string{"DUE", "ID", "KEY", "BYTES", "CANCELLABLE", "TYPE"},
+		Spare: []string{"TYPE", "BYTES", "KEY", "CANCELLABLE"},
+	}
 	var values []any
 	for i := range entries {
 		e := &entries[i]
-		v := waiting{Channel: laterOf(channel), ID: e.ID, Bytes: int64(len(e.Delivery.Body)), Type: e.Type, Count: 1}
+		v := waiting{
+			Channel: laterOf(channel), ID: e.ID, Key: e.OrderKey, Bytes: int64(len(e.Delivery.Body)), Type: e.Type,
+			Count: 1, Cancellable: e.Cancellable,
+		}
 		if e.Opener != nil {
 			v.Bytes = e.Size
 		}
-		due := "unknown"
+		due, cancellable := "unknown", "no"
 		if !e.Due.IsZero() {
 			v.Due, due = &e.Due, e.Due.UTC().Format(time.RFC3339)
 		}
-		t.Rows = append(t.Rows, []string{due, printable(e.ID), strconv.FormatInt(v.Bytes, 10), printable(e.Type)})
+		if e.Cancellable {
+			cancellable = "yes"
+		}
+		t.Rows = append(t.Rows, []string{
+			due, printable(e.ID), printable(e.OrderKey), strconv.FormatInt(v.Bytes, 10), cancellable, printable(e.Type),
+		})
 		values = append(values, v)
 	}
-	if len(entries) == o.most {
-		fmt.Fprintf(errOut, "only %d messages are shown: show more with --most\n", o.most)
+	if err := o.all(ctx, b, channel, len(entries), errOut); err != nil {
+		return err
 	}
 	return o.output.Print(out, t, values)
+}
+
+// all says how many messages there are, if not all of them are shown.
+func (o *laterLsOptions) all(ctx context.Context, b driver.Backend, channel string, shown int, errOut io.Writer) error {
+	inspect := driver.OperationsOf(b).Inspect
+	if shown < o.most || inspect == nil {
+		return nil
+	}
+	found, err := ops.Find(ctx, b, laterOf(channel))
+	if err != nil {
+		return err
+	}
+	depth, err := inspect(ctx, found.Channel)
+	if n := depth.All(); err == nil && n > int64(shown) {
+		fmt.Fprintf(errOut, "%d of %d messages are shown: show more with --most\n", shown, n)
+	}
+	return err
 }
 
 func (o *laterLsOptions) nothing(channel string) error {

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/godwitmq/godwit"
+	"github.com/godwitmq/godwit/driver"
+	"github.com/godwitmq/godwit/kafka"
 	"github.com/godwitmq/godwit/s3store"
 	"github.com/godwitmq/godwit/snssqs"
 )
@@ -60,9 +62,9 @@ func TestLater(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	check("later ls orders", exitDone, at.UTC().Format(time.RFC3339)+" "+rs[0].ID+" 11 invoice", "")
+	check("later ls orders", exitDone, at.UTC().Format(time.RFC3339)+" "+rs[0].ID+" 11 yes invoice", "")
 	check("later ls orders -o jsonl", exitDone, `"id":"`+rs[1].ID+`","due":"`, "")
-	check("later ls orders -n 1", exitDone, "", "only 1 messages are shown")
+	check("later ls orders -n 1", exitDone, "", "1 of 2 messages are shown")
 	check("later ls orders -n 0", exitUsage, "", "--most is 0")
 	check("peek orders@later --id "+rs[1].ID, exitDone, rs[1].ID, "")
 	check("peek orders@later", exitDone, " due "+at.UTC().Format(time.DateTime)+" type invoice", "")
@@ -101,4 +103,60 @@ func TestLater(t *testing.T) {
 	t.Setenv("AWS_ENDPOINT_URL", proxy.URL)
 	check("later ls orders", exitDone, "orders@later 4", "are unknown")
 	check("later ls orders -o jsonl", exitDone, `{"channel":"orders@later","count":4}`, "are unknown")
+}
+
+// On Kafka, messages that wait are listed with their times, keys and ids, and commands work on them.
+func TestLaterOnKafka(t *testing.T) {
+	if apart(t) {
+		return
+	}
+	onBrokers(t)
+	check := func(args string, status int, out, errOut string) {
+		t.Helper()
+		gotOut, gotErr, got := call(t, strings.Fields(args)...)
+		cells := strings.Join(strings.Fields(gotOut), " ")
+		if got != status || !strings.Contains(cells, out) || !strings.Contains(gotErr, errOut) {
+			t.Errorf("godwit %s: status %d\n%s%s", args, got, gotOut, gotErr)
+		}
+	}
+	b, err := kafka.Open(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = b.Close(context.Background()) }()
+	s := driver.ChannelSpec{Channel: driver.Channel{Queue: "orders"}, Owner: true}
+	if err := b.Ensure(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	check("later ls orders", exitNothing, "", "no message of orders waits")
+	check("later ls order", exitNothing, "", "perhaps orders")
+	p, err := godwit.NewProducer(t.Context(), b, "orders", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = p.Close(context.Background()) }()
+	at := time.Now().Add(48 * time.Hour).Truncate(time.Second)
+	var r godwit.Receipt
+	for _, m := range []godwit.Message{
+		{Body: []byte("in two days"), At: at, Type: "invoice", OrderKey: "ada"},
+		{Body: []byte("in an hour"), Delay: time.Hour, Cancellable: true, Receipt: &r},
+	} {
+		if err := p.Send(t.Context(), m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check("later ls orders", exitDone, " ada 11 no invoice", "")
+	check("later ls orders", exitDone, at.UTC().Format(time.RFC3339)+" orders.later/", "")
+	check("later ls orders -o jsonl -n 1", exitDone, `"cancellable":true`, "1 of 2 messages are shown")
+	check("ls", exitDone, "orders@later", "")
+	check("describe orders@later", exitDone, "orders.later", "")
+	check("doctor orders@later", exitWrong, "topic orders.later has one replica", "")
+	check("peek orders@later --id "+r.ID, exitDone, "in an hour", "")
+	check("peek orders@later", exitDone, " type invoice", "")
+	check("later cancel orders "+r.ID, exitDone, "cancelled", "")
+	check("later ls orders -o jsonl", exitDone, `"key":"ada"`, "")
+	check("rm orders --yes", exitFailed, "", "there are 1 messages")
+	check("purge orders@later --yes", exitDone, "", "")
+	check("later ls orders", exitNothing, "", "no message of orders waits")
+	check("rm orders --yes", exitDone, "orders.later", "")
 }

@@ -84,8 +84,8 @@ var plan = []room{
 		path: "kafka/internal/operate",
 		ours: []string{
 			"driver", "internal/backoff", "internal/claim", "internal/offsets", "kafka/internal/cluster",
-			"kafka/internal/deadletter", "kafka/internal/failure", "kafka/internal/layout", "kafka/internal/provision",
-			"kafka/internal/send", "kafka/internal/wire",
+			"kafka/internal/deadletter", "kafka/internal/failure", "kafka/internal/later", "kafka/internal/layout",
+			"kafka/internal/provision", "kafka/internal/send", "kafka/internal/wire",
 		},
 		others: []string{franz + "/kgo", franz + "/kadm", franz + "/kerr", franz + "/kmsg"},
 	},

@@ -242,8 +242,19 @@ func waitingLetters(p *patient) {
 	}
 }
 
+// overdueMost is how long delayed messages may be overdue: their consumers may just be changing.
+const overdueMost = time.Minute
+
 func laterMessages(p *patient) {
-	if p.Channel.Channel.Later && p.Depth != nil && p.Depth.Waiting > 0 {
+	switch {
+	case !p.Channel.Channel.Later || p.Depth == nil || p.Depth.Waiting == 0:
+	case p.Depth.Oldest >= 0: // of a log, which says how long they are overdue
+		if p.Depth.Oldest >= overdueMost {
+			p.found(Warning, fmt.Sprintf("%d delayed messages are overdue", p.Depth.Waiting),
+				"a consumer of their channel, or of its exchange, sends them on when they are due",
+				"start a consumer that may read topic "+p.Address)
+		}
+	default:
 		p.found(Warning, fmt.Sprintf("%d delayed messages were not received when they should have been", p.Depth.Waiting),
 			"a consumer of their channel, or of a queue of their exchange, sends them on when they are due; they are deleted "+
 				"14 days after their last send", "start a consumer that may receive from "+p.Address)

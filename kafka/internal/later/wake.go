@@ -1,7 +1,6 @@
 package later
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,7 +12,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/godwitmq/godwit/driver"
-	"github.com/godwitmq/godwit/internal/backoff"
 	"github.com/godwitmq/godwit/internal/deathkind"
 	"github.com/godwitmq/godwit/kafka/internal/failure"
 	"github.com/godwitmq/godwit/kafka/internal/wire"
@@ -90,8 +88,10 @@ func (s *session) send(ctx context.Context, batch []*due, f *fence) error {
 		back(batch)
 		return errors.New("the member is not in its group")
 	}
-	err := s.fetch(ctx, batch)
-	if err == nil {
+	err := fetch(ctx, s.Cluster, s.topic, batch)
+	if err != nil {
+		s.looked = time.Time{} // the leader may be another one
+	} else {
 		batch, err = s.claim(ctx, batch)
 	}
 	if err == nil {
@@ -259,42 +259,4 @@ func (s *session) woken(ctx context.Context, d *due) (r *kgo.Record, kept bool, 
 		First: now, Last: now,
 	})
 	return letter, false, err
-}
-
-// fetch reads the records of messages. The index has the offsets of the log as it was indexed: a record that is not
-// there any more was replaced, or removed, and the log says so behind.
-func (s *session) fetch(ctx context.Context, batch []*due) error {
-	sorted := slices.Clone(batch)
-	slices.SortFunc(sorted, func(a, b *due) int {
-		return cmp.Or(cmp.Compare(a.of.n, b.of.n), cmp.Compare(a.Offset, b.Offset))
-	})
-	for empty := 0; len(sorted) > 0; {
-		first := sorted[0]
-		rs, err := look(ctx, s.Cluster, s.topic, first.of.n, first.Offset)
-		if errors.Is(err, kerr.OffsetOutOfRange) {
-			sorted = sorted[1:] // an operator has deleted it
-			continue
-		}
-		if err != nil {
-			s.looked = time.Time{} // the leader may be another one
-			return fmt.Errorf("read a message that waits: %w", err)
-		}
-		if len(rs) == 0 {
-			if empty++; empty > emptyMost {
-				return fmt.Errorf("the broker sends no record from offset %d of partition %d on", first.Offset,
-					first.of.n)
-			}
-			_ = backoff.Sleep(ctx, again.Wait(empty))
-			continue
-		}
-		for _, r := range rs {
-			for len(sorted) > 0 && sorted[0].of.n == first.of.n && sorted[0].Offset < r.Offset {
-				sorted = sorted[1:] // it is gone
-			}
-			if len(sorted) > 0 && sorted[0].of.n == first.of.n && sorted[0].Offset == r.Offset {
-				sorted[0].record, sorted = r, sorted[1:]
-			}
-		}
-	}
-	return nil
 }

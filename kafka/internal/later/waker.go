@@ -284,7 +284,9 @@ func (s *session) read(ctx context.Context) error {
 	own := s.own.all()
 	fetches.EachRecord(func(r *kgo.Record) {
 		if p := own[r.Partition]; p != nil {
-			s.index(p, r)
+			if p.note(r) {
+				s.compare(p.beat, r.Timestamp)
+			}
 		}
 	})
 	for _, p := range own {
@@ -332,8 +334,8 @@ func (s *session) idle() time.Duration {
 	return max(wait, time.Millisecond)
 }
 
-// index takes note of a record.
-func (s *session) index(p *part, r *kgo.Record) {
+// note takes note of a record, and reports whether it is the one that its owner has written.
+func (p *part) note(r *kgo.Record) (own bool) {
 	p.next = r.Offset + 1
 	id, ok := wire.ParseLaterID(r.Key)
 	switch {
@@ -342,10 +344,11 @@ func (s *session) index(p *part, r *kgo.Record) {
 	case ok:
 		p.index.Add(id, wire.WaitsUntil(r).UnixMilli(), r.Offset)
 	case r.Offset == p.ready:
-		s.compare(p.beat, r.Timestamp)
+		return true
 	case r.Value != nil:
 		p.decide(r)
 	}
+	return false
 }
 
 // decide takes note of a claim or a cancel. The first one of a message that waits counts.

@@ -36,9 +36,12 @@ type Use struct {
 	TopicConfig map[string]string
 }
 
-// TopicOf is the topic that a sender or receiver of the channel uses.
+// TopicOf is the topic that a sender or receiver of the channel uses, or that of messages that wait for their time.
 func (c *Channels) TopicOf(ch driver.Channel) string {
-	if ch.DeadLetter {
+	switch {
+	case ch.Later:
+		return Later(c.Names, ch)
+	case ch.DeadLetter:
 		return c.DeadLetters(ch)
 	}
 	return c.Topic(ch)
@@ -47,7 +50,12 @@ func (c *Channels) TopicOf(ch driver.Channel) string {
 // Receives returns an error if nothing can be received from a channel. It makes no request.
 func (c *Channels) Receives(ch driver.Channel) error {
 	err := c.Legal(ch)
-	if err == nil && ch.Queue == "" {
+	switch {
+	case err != nil:
+	case ch.Later:
+		err = failure.Permanent("channel %s: messages wait there for their time, and only consumers of their channel send "+
+			"them on: look at them with Peek", ch)
+	case ch.Queue == "":
 		err = failure.Permanent("channel %s: nothing can be received from all of an exchange: name one of its channels",
 			ch)
 	}

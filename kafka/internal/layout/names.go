@@ -86,8 +86,12 @@ func (n Names) Topic(ch driver.Channel) string {
 	return n.in(ch.Queue)
 }
 
-// Group is the consumer group of a channel. Its dead letters have a group of their own.
+// Group is the consumer group of a channel. Its dead letters have a group of their own, and so have its messages that
+// wait for their time: that of the wakers.
 func (n Names) Group(ch driver.Channel) string {
+	if ch.Later {
+		return Later(n, ch)
+	}
 	if mapped := n.Mapping.of(ch).Group; mapped != "" && !ch.DeadLetter {
 		return mapped
 	}
@@ -115,6 +119,18 @@ func (n Names) DeadLetters(ch driver.Channel) string {
 // Later is the topic in which messages of a channel, or of all consumers of its exchange, wait for their time. It is
 // also the group that wakes them.
 func Later(n Names, ch driver.Channel) string { return n.own().Topic(ch) + laterSuffix }
+
+// LaterOf returns the channel of messages that wait for their time in a topic; false: it is not such a topic, or one of
+// another namespace, or mapped.
+func LaterOf(n Names, topic string) (ch driver.Channel, ok bool) {
+	of, ok := strings.CutSuffix(topic, laterSuffix)
+	if !ok || n.Mapping.isLetters(topic) || len(n.Mapping.sharing(topic)) > 0 {
+		return ch, false
+	}
+	ch, ok = n.Base(of)
+	ch.Later = true
+	return ch, ok
+}
 
 // Tier is the topic in which records of a channel wait for d.
 func (n Names) Tier(ch driver.Channel, d time.Duration) string {

@@ -34,6 +34,7 @@ func Catalog(ctx context.Context, n *Namespace) ([]driver.ChannelInfo, error) {
 	}
 	for topic := range topics {
 		c.named(topic)
+		c.laterChannels(topic)
 	}
 	for _, ch := range n.Channels.Mapping.Channels() {
 		if topics.Has(n.Channels.Topic(ch)) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/kafka/internal/cluster"
+	"github.com/godwitmq/godwit/kafka/internal/later"
 	"github.com/godwitmq/godwit/kafka/internal/wire"
 )
 
@@ -56,7 +57,11 @@ func (n *Namespace) follow(ctx context.Context, t cluster.Topic, ch driver.Chann
 		}
 		var some []driver.Peeked
 		fetches.EachRecord(func(r *kgo.Record) {
-			if !r.Timestamp.Before(from.Time) {
+			switch {
+			case r.Timestamp.Before(from.Time), ch.Later && !later.IsWaiting(r):
+			case ch.Later:
+				some = append(some, n.peekedLater(ch, r))
+			default:
 				some = append(some, n.peeked(ch, r))
 			}
 		})

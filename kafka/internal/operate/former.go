@@ -204,7 +204,7 @@ func (f *Former) looks(from driver.PeekFrom, most int) (all []*peek) {
 
 // leftovers are the former topics of a channel, and of its dead letters, in which records of its group are left.
 func leftovers(ctx context.Context, n *Namespace, ch driver.Channel) (topics []string, err error) {
-	if ch.Queue == "" || ch.DeadLetter {
+	if ch.Queue == "" || ch.DeadLetter || ch.Later {
 		return nil, nil
 	}
 	letters := ch

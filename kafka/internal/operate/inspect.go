@@ -32,6 +32,9 @@ func inspect(ctx context.Context, n *Namespace, ch driver.Channel) (driver.Depth
 	if ch.Queue == "" {
 		return driver.Depth{}, failure.Permanent("channel %s: an exchange has no group: inspect its channels", ch)
 	}
+	if ch.Later {
+		return inspectLater(ctx, n, ch)
+	}
 	own, err := n.find(ctx, ch)
 	if err != nil {
 		return driver.Depth{}, err

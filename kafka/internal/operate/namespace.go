@@ -12,6 +12,7 @@ import (
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/kafka/internal/cluster"
 	"github.com/godwitmq/godwit/kafka/internal/failure"
+	"github.com/godwitmq/godwit/kafka/internal/later"
 	"github.com/godwitmq/godwit/kafka/internal/layout"
 	"github.com/godwitmq/godwit/kafka/internal/provision"
 	"github.com/godwitmq/godwit/kafka/internal/send"
@@ -27,6 +28,8 @@ type Namespace struct {
 	Store    driver.Store // of large bodies; nil: there is none
 	// Deliver makes a delivery of a record of a channel's own topic, as a consumer of the channel gets it.
 	Deliver func(ch driver.Channel, r *kgo.Record, d *driver.Delivery)
+
+	surveys later.Surveys // of messages that wait for their time
 }
 
 // find looks up the topic of a channel, which is legal.
@@ -65,7 +68,7 @@ func (n *Namespace) idle(ctx context.Context, ch driver.Channel, group, do strin
 
 // tiersOf returns the tiers of a channel that exist, also those of delays that its options do not have any more.
 func (n *Namespace) tiersOf(ctx context.Context, ch driver.Channel) (tiers []string, err error) {
-	if ch.DeadLetter {
+	if ch.DeadLetter || ch.Later {
 		return nil, nil
 	}
 	all, err := n.Cluster.Admin.ListTopics(ctx)
@@ -82,7 +85,9 @@ func (n *Namespace) tiersOf(ctx context.Context, ch driver.Channel) (tiers []str
 }
 
 // alone reports whether the topic of a channel is the channel's alone, and not that of an exchange with others.
-func alone(ch driver.Channel) bool { return ch.Exchange == "" || ch.Queue == "" || ch.DeadLetter }
+func alone(ch driver.Channel) bool {
+	return ch.Exchange == "" || ch.Queue == "" || ch.DeadLetter || ch.Later
+}
 
 // otherReaders returns the groups that read a channel's topic besides the channel's own: those with Godwit's names, and
 // those that have committed offsets of the topic.

@@ -25,6 +25,9 @@ const (
 // Peek is driver.Operations.Peek, as kafka.Backend describes it.
 func Peek(ctx context.Context, n *Namespace, ch driver.Channel, from driver.PeekFrom, most int,
 ) ([]driver.Peeked, error) {
+	if ch.Later {
+		return peekLater(ctx, n, ch, from, most)
+	}
 	if err := n.Channels.Receives(ch); err != nil {
 		return nil, err
 	}

@@ -11,6 +11,9 @@ import (
 
 // Purge is driver.Operations.Purge, as kafka.Backend describes it.
 func Purge(ctx context.Context, n *Namespace, ch driver.Channel, dry bool) (p driver.Purged, err error) {
+	if ch.Later {
+		return purgeLater(ctx, n, ch, dry)
+	}
 	depth, err := inspect(ctx, n, ch)
 	if err != nil {
 		return p, err

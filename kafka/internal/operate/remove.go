@@ -40,6 +40,18 @@ func Remove(ctx context.Context, n *Namespace, ch driver.Channel, dry bool) (r d
 			return r, err
 		}
 	}
+	beside, waiting, there, err := n.waitingBeside(ctx, ch)
+	if err != nil {
+		return r, err
+	}
+	if there {
+		r.Messages += waiting
+		own, err := groupsOf(ctx, n, beside)
+		if err != nil {
+			return r, err
+		}
+		groups, topics = append(groups, own...), append(topics, n.Channels.TopicOf(beside))
+	}
 	if alone(ch) {
 		others, err := n.otherReaders(ctx, ch)
 		if err != nil {
@@ -74,7 +86,7 @@ func groupsOf(ctx context.Context, n *Namespace, ch driver.Channel) (groups []st
 		return nil, err
 	}
 	own := []string{n.Channels.Group(ch)}
-	if !ch.DeadLetter {
+	if !ch.DeadLetter && !ch.Later {
 		own = append(own, n.Channels.Retries(ch))
 	}
 	for _, group := range own {

@@ -1,6 +1,7 @@
 package operate
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -20,7 +21,7 @@ import (
 func Return(ctx context.Context, n *Namespace, dead driver.Channel, alone bool) (driver.Home, error) {
 	home := dead
 	home.DeadLetter = false
-	if err := n.Channels.Legal(home); err != nil {
+	if err := cmp.Or(n.Channels.Legal(home), refuseLater(home, "it has no dead letters of its own")); err != nil {
 		return driver.Home{}, err
 	}
 	if home.Queue == "" {

@@ -20,6 +20,9 @@ func Rewind(ctx context.Context, n *Namespace, ch driver.Channel, to driver.Posi
 	if ch.Queue == "" {
 		return nil, failure.Permanent("channel %s: an exchange has no group: rewind one of its channels", ch)
 	}
+	if err := refuseLater(ch, "each owner reads it from the start, so that it has no position"); err != nil {
+		return nil, err
+	}
 	t, err := n.find(ctx, ch)
 	if err != nil {
 		return nil, err

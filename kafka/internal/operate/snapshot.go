@@ -73,10 +73,19 @@ func Snapshot(ctx context.Context, n *Namespace, ch driver.Channel) (s driver.Sn
 	return s, err
 }
 
-// ownTopics are the topics of a channel that Remove deletes: its tiers, and its own topic unless that is an exchange's.
+// ownTopics are the topics of a channel that Remove deletes: its tiers, the topic in which its messages wait
+// for their time, and its own topic, unless that is an exchange's.
 func (n *Namespace) ownTopics(ctx context.Context, ch driver.Channel) (names []string, err error) {
 	if ch.Queue != "" {
 		if names, err = n.tiersOf(ctx, ch); err != nil {
+			return nil, err
+		}
+	}
+	if beside, possible := laterOf(ch); possible && !n.Channels.Mapping.Maps(ch) {
+		switch t, err := n.find(ctx, beside); {
+		case err == nil:
+			names = append(names, t.Name)
+		case driver.ClassOf(err) != driver.NotFound:
 			return nil, err
 		}
 	}

@@ -54,7 +54,7 @@ func Specs(ctx context.Context, n *Namespace, cs []driver.Channel) ([]driver.Cha
 
 // lettersOf is the topic of a channel's own dead letters; "": it has none of its own.
 func (n *Namespace) lettersOf(ch driver.Channel) string {
-	if ch.Queue == "" || ch.DeadLetter || n.Channels.OwnDeadLetters {
+	if ch.Queue == "" || ch.DeadLetter || ch.Later || n.Channels.OwnDeadLetters {
 		return ""
 	}
 	ch.DeadLetter = true
@@ -116,7 +116,7 @@ func (r *reading) spec(n *Namespace, ch driver.Channel) driver.ChannelSpec {
 			s.DeadRetention = is
 		}
 	}
-	if ch.Queue != "" && !ch.DeadLetter {
+	if ch.Queue != "" && !ch.DeadLetter && !ch.Later {
 		for topic := range r.topics {
 			d, is := n.Channels.Stay(ch, topic)
 			if !is && n.Channels.Mapping.Apart(ch) { // before its consumer has made tiers of its own

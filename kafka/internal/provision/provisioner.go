@@ -61,6 +61,10 @@ func (p *Provisioner) check(s driver.ChannelSpec) error {
 	if err := p.channels.Legal(s.Channel); err != nil {
 		return err
 	}
+	if s.Channel.Later {
+		return failure.Permanent("channel %s: the topic in which messages wait for their time belongs to their channel, and "+
+			"is created when the first of them is sent: name the channel", s.Channel)
+	}
 	if err := possible(s); err != nil {
 		return err
 	}

@@ -102,6 +102,7 @@ func (p *peek) add(ctx context.Context, l *listed) {
 	m := &wire.Message{Message: l.message()}
 	one := driver.Peeked{Raw: m.Raw()}
 	_ = p.decoder.Decode(ctx, m, &one.Delivery) // no MD5 and no signature is checked here
+	one.Cancellable = m.Cancellable
 	p.begun = p.begun || one.Delivery.ID == p.from.ID || p.from.ID == ""
 	if !p.begun || l.Sent.Before(p.from.Time) || p.most <= 0 {
 		return

@@ -66,7 +66,7 @@ func (c *Decoder) Decode(ctx context.Context, m *Message, d *driver.Delivery) er
 		d.First = time.UnixMilli(env.First)
 	}
 	if later := env.Later; later != nil && c.From.Later {
-		d.ID, d.Due = later.ID, time.UnixMilli(later.At)
+		d.ID, d.Due, m.Cancellable = later.ID, time.UnixMilli(later.At), later.Cancellable
 		if later.At == 0 {
 			d.Due = d.First.Add(time.Duration(later.Delay) * time.Millisecond)
 		}

@@ -30,6 +30,7 @@ type Message struct {
 	Came          *trust.Publication // by SNS, in its JSON; nil: it did not, or with raw delivery
 	Untrusted     string             // the topic that the body names, and that the channel does not trust
 	Copied        atomic.Bool        // its copy is in the dead letters
+	Cancellable   bool               // it waits for its time, and can be cancelled
 }
 
 // share drops the received body if it can be rebuilt from the delivery's, so that large messages are in memory once.
