@@ -111,6 +111,12 @@ type Operations struct {
 	// Producers call it, too. nil: messages of the backend cannot be cancelled.
 	Cancel func(ctx context.Context, to Channel, id string) (cancelled bool, err error)
 
+	// SendNow ends the wait of a message that waits for its time, by the ID that Peek gives it, or by its
+	// [Receipt].CancelID: consumers of the channel send it on at once, once. sends is false if it does not wait any
+	// more: it was sent on or cancelled. Errors are as those of Cancel, and also of class [Permanent] if the message
+	// cannot be sent on yet. nil: the service receives no message before its time, as SQS.
+	SendNow func(ctx context.Context, to Channel, id string) (sends bool, err error)
+
 	// Purge plans, and unless dry is set, deletes all messages of a queue or of dead letters without receiving them:
 	// those that wait, that consumers hold, and that are not due yet. Consumers may still handle what they hold.
 	// Messages that are sent later stay, and so do bodies in a [Store]. An error of class [Throttled] says how long to

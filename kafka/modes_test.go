@@ -61,7 +61,8 @@ func harness(mode string, o kafka.Options, open func(t testing.TB, o kafka.Optio
 	unordered := o.Ordering == kafka.OrderNone
 	return drivertest.Harness{
 		Can: drivertest.Abilities{
-			Ordered: !unordered && o.Ordering != kafka.OrderByPartition, Delays: true, Later: true, Cancels: true,
+			Ordered: !unordered && o.Ordering != kafka.OrderByPartition, Delays: true, Later: true,
+			Cancels: true, Expedites: true,
 			Retries: unordered || o.Retries == kafka.RetryPark,
 			Leases:  o.GroupProtocol == kafka.GroupShare, DeadLetters: true, Provisions: true, Exchanges: true,
 			Inspects: true, LongPolls: true, Lists: true, Purges: true, Removes: true, Meters: true,

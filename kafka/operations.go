@@ -34,18 +34,33 @@ func (b *Backend) Operations() driver.Operations {
 			return operate.RequireReplicas(ctx, b.operator, ch, dry)
 		},
 		Cancel: func(ctx context.Context, to driver.Channel, id string) (bool, error) {
-			if err := b.legal(to); err != nil {
+			c, err := b.canceller(to)
+			if err != nil {
 				return false, err
 			}
-			c := later.Canceller{
-				Target: b.channels.TopicOf(to), Group: layout.Later(b.channels.Names, to), Cluster: b.cluster,
-				Topics: b.provisioner.Later, Produce: b.senders.Producer,
-			}
 			return c.Cancel(ctx, to, id)
+		},
+		SendNow: func(ctx context.Context, to driver.Channel, id string) (bool, error) {
+			c, err := b.canceller(to)
+			if err != nil {
+				return false, err
+			}
+			return c.SendNow(ctx, to, id)
 		},
 		Purge: b.Purge, Remove: b.Remove, Snapshot: b.Snapshot, Restore: b.Restore,
 		Rewind: b.Rewind, Orphans: b.Orphans,
 	}
+}
+
+// canceller ends the wait of messages of a channel.
+func (b *Backend) canceller(to driver.Channel) (*later.Canceller, error) {
+	if err := b.legal(to); err != nil {
+		return nil, err
+	}
+	return &later.Canceller{
+		Target: b.channels.TopicOf(to), Group: layout.Later(b.channels.Names, to), Cluster: b.cluster,
+		Topics: b.provisioner.Later, Produce: b.senders.Producer,
+	}, nil
 }
 
 // Inspect counts the records that a group has not finished. The counts come from OffsetFetch and ListOffsets, with

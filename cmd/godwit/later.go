@@ -28,12 +28,12 @@ func laterOf(channel string) string {
 func newLater() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "later",
-		Short: "Show and cancel the messages of a channel that wait for their time",
-		Long:  "Show and cancel the messages of a channel that wait for their time.",
+		Short: "Show, cancel and send on messages that wait for their time",
+		Long:  "Show, cancel and send on messages of a channel that wait for their time.",
 		Args:  subcommand,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newLaterLs(), newLaterCancel())
+	cmd.AddCommand(newLaterLs(), newLaterCancel(), newLaterNow())
 	return cmd
 }
 
@@ -191,12 +191,7 @@ func newLaterCancel() *cobra.Command {
 		Example: "  godwit later cancel orders \\\n" +
 			"    orders.1803891600.4f1c09ab.K5LZQX2M7R4T6WYJ3HDNBVAC5E \\\n" +
 			"    --decisions s3://acme-prod/decisions/",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) != 2 {
-				return usage(cmd, fmt.Errorf("name a channel and the id of a message: got %d arguments", len(args)))
-			}
-			return nil
-		},
+		Args: channelAndID,
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return onChannel(&o.backend, &o.output, func(
@@ -209,6 +204,14 @@ func newLaterCancel() *cobra.Command {
 	o.output.Add(cmd)
 	o.backend.addDecisions(cmd)
 	return cmd
+}
+
+// channelAndID are the arguments of commands about one message that waits.
+func channelAndID(cmd *cobra.Command, args []string) error {
+	if len(args) != 2 {
+		return usage(cmd, fmt.Errorf("name a channel and the id of a message: got %d arguments", len(args)))
+	}
+	return nil
 }
 
 // cancelledMessage is the answer about a message in JSON.
@@ -240,6 +243,69 @@ func (o *laterCancelOptions) run(ctx context.Context, b driver.Backend, channel,
 		Head: []string{"CHANNEL", "ID", "ANSWER"}, Rows: [][]string{{printable(channel), printable(id), answer}},
 	}, []any{v})
 	if err == nil && !v.Cancelled {
+		return errFindings
+	}
+	return err
+}
+
+// laterNowOptions are the flags of `godwit later now`.
+type laterNowOptions struct {
+	backend backendFlags
+	output  screen.Output
+}
+
+func newLaterNow() *cobra.Command {
+	var o laterNowOptions
+	cmd := &cobra.Command{
+		Use:   "now CHANNEL ID",
+		Short: "Send on a message that waits for its time",
+		Long: "Send on a message that waits for its time, by the id that godwit later ls shows. The answer \"sent on\" is\n" +
+			"final: a consumer of the channel sends it on, at once if one runs. \"too late\" says that it was sent on or\n" +
+			"cancelled before. On Kafka only, because SQS receives no message that is hidden.",
+		Example: "  godwit later now orders orders.later/0/17",
+		Args:    channelAndID,
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return onChannel(&o.backend, &o.output, func(
+			ctx context.Context, b driver.Backend, channel string, out, errOut io.Writer,
+		) error {
+			return o.run(ctx, b, channel, args[1], out)
+		})(cmd, args)
+	}
+	o.backend.add(cmd)
+	o.output.Add(cmd)
+	return cmd
+}
+
+// nowMessage is the answer about a message in JSON.
+type nowMessage struct {
+	Channel string `json:"channel"`
+	ID      string `json:"id"`
+	Sent    bool   `json:"sent"`
+}
+
+func (o *laterNowOptions) run(ctx context.Context, b driver.Backend, channel, id string, out io.Writer) error {
+	send := driver.OperationsOf(b).SendNow
+	if send == nil {
+		return errors.New("SQS cannot send on a message before its time: it is hidden, and nothing can receive it: cancel " +
+			"it (godwit later cancel), and send another one")
+	}
+	found, err := ops.Find(ctx, b, channel)
+	if err != nil {
+		return err
+	}
+	v := nowMessage{Channel: channel, ID: id}
+	if v.Sent, err = send(ctx, found.Channel, id); err != nil {
+		return err
+	}
+	answer := "too late"
+	if v.Sent {
+		answer = "sent on"
+	}
+	err = o.output.Print(out, screen.Table{
+		Head: []string{"CHANNEL", "ID", "ANSWER"}, Rows: [][]string{{printable(channel), printable(id), answer}},
+	}, []any{v})
+	if err == nil && !v.Sent {
 		return errFindings
 	}
 	return err

@@ -77,6 +77,8 @@ func TestLater(t *testing.T) {
 	check("later cancel orders "+rs[1].ID, exitFailed, "", "--decisions")
 	check("later cancel orders "+rs[1].ID+" --decisions shop", exitUsage, "", "--decisions is")
 	check("later cancel orders", exitUsage, "", "got 1 arguments")
+	check("later now orders", exitUsage, "", "got 1 arguments")
+	check("later now orders "+rs[1].ID, exitFailed, "", "it is hidden")
 
 	id, errOut, status := call(t, strings.Fields("send orders x --delay 1h --cancellable"+with)...)
 	if status != exitDone {
@@ -156,6 +158,14 @@ func TestLaterOnKafka(t *testing.T) {
 	check("later cancel orders "+r.ID, exitDone, "cancelled", "")
 	check("later ls orders -o jsonl", exitDone, `"key":"ada"`, "")
 	check("rm orders --yes", exitFailed, "", "there are 1 messages")
+	check("later now orders "+r.ID, exitFailed, "", "cancel it, and send another one")
+	check("later now orders x", exitFailed, "", "godwit later ls shows the ids")
+	check("later now order x", exitNothing, "", "perhaps orders")
+	list, _, _ := call(t, "later", "ls", "orders", "-o", "jsonl")
+	_, id, _ := strings.Cut(list, `"id":"`)
+	id, _, _ = strings.Cut(id, `"`)
+	check("later now orders "+id, exitDone, "sent on", "")
+	check("later now orders "+id+" -o jsonl", exitDone, `"sent":true`, "")
 	check("purge orders@later --yes", exitDone, "", "")
 	check("later ls orders", exitNothing, "", "no message of orders waits")
 	check("rm orders --yes", exitDone, "orders.later", "")

@@ -153,7 +153,7 @@ func TestWrongTexts(t *testing.T) {
 		"send": "orders x", "run": "orders --exec true", "peek": "orders", "tail": "orders",
 		"requeue": "orders@dlq", "export": "orders --receive", "import": "orders --file /dev/null", "purge": "orders",
 		"pause": "orders", "resume": "orders", "rewind": "orders --to start", "rm": "orders", "describe": "orders",
-		"later ls": "orders", "later cancel": "orders orders.0.0.0", "health": "--url http://127.0.0.1:1", "orphans": "--bucket bodies", "alerts": "--once",
+		"later ls": "orders", "later cancel": "orders orders.0.0.0", "later now": "orders orders.later/0/0", "health": "--url http://127.0.0.1:1", "orphans": "--bucket bodies", "alerts": "--once",
 		"local": "--addr 127.0.0.1:0 --console off", "demo": "--messages 1 --console off",
 		"console": "--listen 127.0.0.1:0", "plan": "godwit.yaml", "apply": "godwit.yaml",
 		"topology destroy": "godwit.yaml", "topology adopt": "godwit.yaml",

@@ -34,6 +34,7 @@ type Abilities struct {
 	Delays      bool // Message.Delay on unordered channels
 	Later       bool // Message.Delay and Message.At on every channel, of any length
 	Cancels     bool // has Operations.Cancel
+	Expedites   bool // has Operations.SendNow
 	Retries     bool // the service keeps Retry.After on unordered channels
 	DeadLetters bool // Reject
 	Provisions  bool // is a driver.Provisioner

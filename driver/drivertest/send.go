@@ -45,6 +45,11 @@ func sendCases() []testCase {
 			shows: "an id that is none, and one of another channel, is an error that repeating cannot help",
 		},
 		{
+			name: "send/now", run: sendNow,
+			needs: need("Operations.SendNow", func(h *Harness) bool { return h.Can.Expedites && h.Can.Cancels }),
+			shows: "a message that waits is sent on at once, once, and not cancelled any more; a cancelled one is not sent on",
+		},
+		{
 			name: "send/partial", run: sendPartial,
 			needs: need("Faults.FailEntry", func(h *Harness) bool { return h.Faults.FailEntry != nil }),
 			shows: "a batch answers per entry, and the entries that did not fail arrive",
@@ -312,6 +317,50 @@ func sendCancelID(k *kit) {
 	ds := e.get(1)
 	e.sameSet(ds, "x")
 	e.settle(driver.Done, ds...)
+}
+
+func sendNow(k *kit) {
+	e := k.queue("now", false)
+	producer := k.spec(e.ch)
+	producer.Owner = false
+	k.ensure(producer)
+	answers := func(id string, want bool) {
+		k.Helper()
+		if sends, err := k.do.SendNow(k.ctx, e.ch, id); err != nil || sends != want {
+			k.Errorf("sent on: %v, %v; want %v", sends, err, want)
+		}
+	}
+	wait := 5 * time.Minute
+	p := e.prepare(driver.Message{Body: []byte("plain"), Delay: time.Hour})
+	if err := e.send.Send(k.ctx, []driver.Prepared{p}); err != nil {
+		k.Fatal(err)
+	}
+	waits := k.peek(driver.Channel{Queue: e.ch.Queue, Later: true}, driver.PeekFrom{}, 10)
+	if len(waits) != 1 || waits[0].Cancellable {
+		k.Fatalf("%+v waits", waits)
+	}
+	sooner := putCancellable(e, driver.Message{Body: []byte("sooner"), Delay: wait})
+	gone := putCancellable(e, driver.Message{Body: []byte("gone"), Delay: wait})
+	plain := waits[0].Delivery.ID
+	answers(plain, true)
+	answers(sooner, true)
+	for id, want := range map[string]bool{sooner: false, gone: true} {
+		if cancelled, err := k.do.Cancel(k.ctx, e.ch, id); err != nil || cancelled != want {
+			k.Errorf("cancelled: %v, %v; want %v", cancelled, err, want)
+		}
+	}
+	answers(gone, false)
+	ds := e.get(2)
+	e.sameSet(ds, "plain", "sooner")
+	e.settle(driver.Done, ds...)
+	e.nothing(patience)
+	answers(plain, false)
+	answers(sooner, false)
+	for _, wrong := range []string{"x", sooner + "x", plain + "x"} {
+		if _, err := k.do.SendNow(k.ctx, e.ch, wrong); err == nil || driver.ClassOf(err) != driver.Permanent {
+			k.Errorf("%q: %v", wrong, err)
+		}
+	}
 }
 
 func sendPartial(k *kit) {

@@ -35,7 +35,7 @@ func counts(claim *kgo.Record) bool {
 	return err == nil && !claim.Timestamp.Before(time.UnixMilli(due).Add(-claimsFrom))
 }
 
-// Canceller cancels messages that wait. It needs no waker.
+// Canceller ends the wait of messages: it cancels them, or has them sent on before their time. It needs no waker.
 type Canceller struct {
 	Target  string // the channel's topic
 	Group   string // of its wakers, and the topic in which its messages wait
@@ -113,40 +113,52 @@ func (c *Canceller) decided(
 			from = max(from, at.Offset)
 		}
 	}
+	known := false
+	err = c.read(ctx, topic, id.Partition, from, end, func(r *kgo.Record) bool {
+		one, cancels, ok := wire.Decision(r.Key)
+		if ok && one == id.ID && r.Value != nil && (cancels || counts(r)) {
+			cancelled, known = cancels, true
+		}
+		return known
+	})
+	if err == nil && !known {
+		err = &driver.Error{Class: driver.Transient, Err: errors.New("the cancel is not in the log")}
+	}
+	return cancelled, err
+}
+
+// read visits the records of a partition from an offset up to another one, until visit has seen enough.
+func (c *Canceller) read(
+	ctx context.Context, topic cluster.Topic, n int32, from, end int64, visit func(r *kgo.Record) (enough bool),
+) error {
 	for empty := 0; from <= end; {
-		rs, err := look(ctx, c.Cluster, topic, id.Partition, from)
+		rs, err := look(ctx, c.Cluster, topic, n, from)
 		switch {
 		case errors.Is(err, kerr.OffsetOutOfRange):
 			starts, serr := c.Cluster.Offsets(ctx, cluster.Start, topic.Name)
-			start, _ := starts.Lookup(topic.Name, id.Partition)
+			start, _ := starts.Lookup(topic.Name, n)
 			if serr != nil || start.Offset <= from {
-				return false, errors.Join(failure.Classify(err), serr)
+				return errors.Join(failure.Classify(err), serr)
 			}
 			from = start.Offset
 			continue
 		case err != nil:
-			return false, err
+			return err
 		case len(rs) == 0:
 			if empty++; empty > emptyMost {
-				return false, &driver.Error{Class: driver.Transient, Err: fmt.Errorf(
-					"the broker sends no record from offset %d of partition %d on", from, id.Partition)}
+				return &driver.Error{Class: driver.Transient, Err: fmt.Errorf(
+					"the broker sends no record from offset %d of partition %d on", from, n)}
 			}
 			_ = backoff.Sleep(ctx, again.Wait(empty))
 			continue
 		}
 		for _, r := range rs {
-			from = r.Offset + 1
-			one, cancels, ok := wire.Decision(r.Key)
-			switch {
-			case !ok || one != id.ID || r.Value == nil:
-			case cancels:
-				return true, nil
-			case counts(r):
-				return false, nil
+			if from = r.Offset + 1; r.Offset > end || visit(r) {
+				return nil
 			}
 		}
 	}
-	return false, &driver.Error{Class: driver.Transient, Err: errors.New("the cancel is not in the log")}
+	return nil
 }
 
 // look reads records of a partition from an offset on, also those of open transactions.

@@ -142,8 +142,11 @@ func (s *survey) messages() (all []Message) {
 		}
 	}
 	slices.SortFunc(all, func(a, b Message) int {
-		return cmp.Or(cmp.Compare(a.Due, b.Due), cmp.Compare(a.Partition, b.Partition), cmp.Compare(a.Offset, b.Offset))
+		return cmp.Or(cmp.Compare(a.Partition, b.Partition), cmp.Compare(a.Offset, b.Offset), cmp.Compare(a.Due, b.Due))
 	})
+	// One whose wait has ended early is there twice.
+	all = slices.CompactFunc(all, func(a, b Message) bool { return a.Partition == b.Partition && a.Offset == b.Offset })
+	slices.SortStableFunc(all, func(a, b Message) int { return cmp.Compare(a.Due, b.Due) })
 	return all
 }
 

@@ -66,7 +66,7 @@ func (s *session) take() (batch []*due) {
 			if !ok {
 				break
 			}
-			if !taken[w.id] { // one that was cancelled is there twice
+			if !taken[w.id] { // one whose wait has ended early is there twice
 				taken[w.id] = true
 				batch = append(batch, &due{Waiting: w, of: p})
 			}

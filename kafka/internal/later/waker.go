@@ -351,7 +351,8 @@ func (p *part) note(r *kgo.Record) (own bool) {
 	return false
 }
 
-// decide takes note of a claim or a cancel. The first one of a message that waits counts.
+// decide takes note of a claim or a cancel. The first one of a message that waits counts. A claim of an operator also
+// ends the wait, unless the message is cancelled.
 func (p *part) decide(r *kgo.Record) {
 	id, cancels, ok := wire.Decision(r.Key)
 	if !ok {
@@ -361,8 +362,12 @@ func (p *part) decide(r *kgo.Record) {
 		p.old = append(p.old, old{short(id), string(r.Key)})
 	}
 	w, waits := p.index.Find(id)
-	switch {
-	case !waits || p.decided[w.id] != undecided:
+	ends := wire.EndsWait(r)
+	switch was := p.decided[w.id]; {
+	case !waits, was == cancelled, was == woken && !ends, ends && !counts(r):
+	case ends:
+		p.settle(w.id, woken)
+		p.index.Add(id, 0, w.Offset)
 	case cancels:
 		p.settle(w.id, cancelled)
 		p.index.Add(id, 0, w.Offset) // it waits no longer

@@ -86,6 +86,15 @@ const (
 // Claim is the key of a record by which a waker claims a message before it sends it on.
 func Claim(id LaterID) []byte { return []byte(claimKey + id.String() + "/" + rand.Text()) }
 
+// nowHeader marks a claim of an operator, which ends the wait of a message.
+const nowHeader = OwnPrefix + "now"
+
+// EndWait makes a claim end the wait of its message.
+func EndWait(claim *kgo.Record) { SetHeader(claim, nowHeader, "1") }
+
+// EndsWait reports whether a claim ends the wait of its message.
+func EndsWait(claim *kgo.Record) bool { return LastHeader(claim.Headers, nowHeader) != nil }
+
 // Cancel is the key of a record by which a program cancels a message.
 func Cancel(id LaterID) []byte { return []byte(cancelKey + id.String() + "/" + rand.Text()) }
 
