@@ -24,8 +24,9 @@ import (
 const (
 	// looksEvery is how often the topic is looked for, and compared with what it was.
 	looksEvery = 10 * time.Second
-	// fetchMost is how many bytes a fetch brings at most, and fetchShare of one partition.
-	fetchMost, fetchShare = 8 << 20, 2 << 20
+	// fetchMost is how many bytes a fetch brings at most, and fetchShare of one partition. They bound the memory of an
+	// owner that reads its partitions: batches are compressed, and decoded records are up to ten times as large.
+	fetchMost, fetchShare = 1 << 20, 256 << 10
 	// fetchWait is how long a broker waits for records. A partition whose records have just been read joins only the
 	// next fetch, so the wait is short: a message that is claimed is late until the claim is read.
 	fetchWait = 500 * time.Millisecond
