@@ -219,8 +219,13 @@ func (s *session) wakeEach(ctx context.Context, batch []*due) (ends []*due, err 
 	}
 	for _, d := range kept {
 		d.Due = s.now() + rejectAgain.Milliseconds()
+		delete(d.of.refused, d.id) // by then, the channel may take it
 	}
 	back(kept)
+	if len(kept) > 0 && s.to != nil { // the next sender learns what the channel takes then
+		_ = s.to.Close(ctx)
+		s.to = nil
+	}
 	return ends, nil
 }
 
@@ -236,6 +241,10 @@ func (s *session) woken(ctx context.Context, d *due) (r *kgo.Record, kept bool, 
 		if s.to == nil {
 			if s.to, err = s.To(ctx); err != nil {
 				return nil, false, err
+			}
+			if s.to.Most != s.limit { // a client goes on with the limit that it knew at first
+				s.tx.drop()
+				s.limit = s.to.Most
 			}
 		}
 		why = s.to.Complete(ctx, r, &driver.Forward{})

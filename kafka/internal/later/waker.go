@@ -237,6 +237,7 @@ type session struct {
 	own    *ownership
 	tx     *transaction
 	to     *send.Sender  // nil: not open yet
+	limit  int           // of the channel's topic, in bytes
 	looked time.Time     // when the topic was last compared
 	ahead  time.Duration // of the brokers' clock
 	most   int           // how many messages the next transaction has; 1 after a refusal, which then has its message

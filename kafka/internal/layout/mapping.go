@@ -68,18 +68,22 @@ func (m Mapping) Channels() []driver.Channel {
 	})
 }
 
-// Maps reports whether the topic that a channel reads, or the one of its dead letters, is mapped.
+// Maps reports whether the topic that a channel reads, or the one of its dead letters, is mapped. The topic in which
+// messages wait for their time never is.
 func (m Mapping) Maps(ch driver.Channel) bool {
-	if ch.DeadLetter {
+	switch {
+	case ch.Later:
+		return false
+	case ch.DeadLetter:
 		return m.of(ch).DeadLetters != ""
 	}
 	return m.topic(ch) != ""
 }
 
 // Keeps reports whether a channel must not be removed, because its topic or its group is mapped. The dead letters of a
-// mapped channel may be removed, if they are not mapped themselves.
+// mapped channel may be removed, if they are not mapped themselves, and so may its messages that wait for their time.
 func (m Mapping) Keeps(ch driver.Channel) bool {
-	if ch.DeadLetter {
+	if ch.DeadLetter || ch.Later {
 		return m.Maps(ch)
 	}
 	p := m.of(ch)
