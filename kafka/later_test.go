@@ -5,6 +5,7 @@ package kafka_test
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
@@ -180,6 +181,34 @@ func TestLaterTakeover(t *testing.T) {
 			})
 		}
 	}
+}
+
+// An owner reads its partition to the end before it sends: that a message was sent on stands behind all that was sent
+// meanwhile, which takes several fetches.
+func TestLaterReadsToTheEnd(t *testing.T) {
+	inWorld(t, func(w *world) {
+		l := w.begin(kafka.Options{}, driver.Events{})
+		var want []string
+		for i := range 20 {
+			want = append(want, fmt.Sprint(i))
+			l.put(orders, driver.Message{Body: []byte(want[i]), OrderKey: "k", Delay: time.Minute})
+		}
+		random := rand.NewChaCha8([32]byte{1}) // it cannot be compressed
+		for range 300 {
+			body := make([]byte, 8<<10)
+			_, _ = random.Read(body)
+			l.put(orders, driver.Message{Body: body, OrderKey: "k", Delay: 24 * time.Hour})
+		}
+		w.same(l.get(20), want...)
+		time.Sleep(10 * time.Second)
+		l.end()
+		l = w.begin(kafka.Options{}, driver.Events{})
+		time.Sleep(time.Minute)
+		if got := w.committedBodies("orders"); fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("after a takeover the channel has %v, want %v", got, want)
+		}
+		l.end()
+	})
 }
 
 // While members come and go, each message is sent on once.
