@@ -90,7 +90,7 @@ func (n Names) Topic(ch driver.Channel) string {
 // wait for their time: that of the wakers.
 func (n Names) Group(ch driver.Channel) string {
 	if ch.Later {
-		return Later(n, ch)
+		return n.in(ch.Queue) + laterSuffix
 	}
 	if mapped := n.Mapping.of(ch).Group; mapped != "" && !ch.DeadLetter {
 		return mapped

@@ -60,7 +60,7 @@ func (n *Namespace) follow(ctx context.Context, t cluster.Topic, ch driver.Chann
 			switch {
 			case r.Timestamp.Before(from.Time), ch.Later && !later.IsWaiting(r):
 			case ch.Later:
-				some = append(some, n.peekedLater(ch, r))
+				some = append(some, peekedLater(n, ch, r))
 			default:
 				some = append(some, n.peeked(ch, r))
 			}

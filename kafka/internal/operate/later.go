@@ -18,7 +18,7 @@ import (
 )
 
 // waiting returns the messages that wait for their time in the topic of a channel of them.
-func (n *Namespace) waiting(ctx context.Context, ch driver.Channel) (t cluster.Topic, ms []later.Message, err error) {
+func waiting(ctx context.Context, n *Namespace, ch driver.Channel) (t cluster.Topic, ms []later.Message, err error) {
 	if t, err = n.find(ctx, ch); err == nil {
 		ms, err = n.surveys.Of(ctx, n.Cluster, t)
 	}
@@ -34,14 +34,14 @@ func laterOf(ch driver.Channel) (driver.Channel, bool) {
 }
 
 // waitingBeside returns where messages wait beside a channel, and how many; false: there is no such topic.
-func (n *Namespace) waitingBeside(ctx context.Context, of driver.Channel) (
+func waitingBeside(ctx context.Context, n *Namespace, of driver.Channel) (
 	ch driver.Channel, messages int64, there bool, err error,
 ) {
 	ch, possible := laterOf(of)
 	if !possible {
 		return ch, 0, false, nil
 	}
-	_, ms, err := n.waiting(ctx, ch)
+	_, ms, err := waiting(ctx, n, ch)
 	if err != nil && driver.ClassOf(err) == driver.NotFound {
 		return ch, 0, false, nil
 	}
@@ -53,7 +53,7 @@ func (n *Namespace) waitingBeside(ctx context.Context, of driver.Channel) (
 // 0: none is overdue.
 func inspectLater(ctx context.Context, n *Namespace, ch driver.Channel) (driver.Depth, error) {
 	var d driver.Depth
-	_, ms, err := n.waiting(ctx, ch)
+	_, ms, err := waiting(ctx, n, ch)
 	if err != nil {
 		return d, err
 	}
@@ -81,7 +81,7 @@ func inspectLater(ctx context.Context, n *Namespace, ch driver.Channel) (driver.
 func peekLater(ctx context.Context, n *Namespace, ch driver.Channel, from driver.PeekFrom, most int) (
 	[]driver.Peeked, error,
 ) {
-	t, ms, err := n.waiting(ctx, ch)
+	t, ms, err := waiting(ctx, n, ch)
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +115,7 @@ func peekLater(ctx context.Context, n *Namespace, ch driver.Channel, from driver
 	}
 	all := make([]driver.Peeked, len(rs))
 	for i, r := range rs {
-		all[i] = n.peekedLater(ch, r)
+		all[i] = peekedLater(n, ch, r)
 	}
 	return all, nil
 }
@@ -130,7 +130,7 @@ func placeOf(id, topic string) (partition int32, offset int64, ok bool) {
 }
 
 // peekedLater is the delivery of a message that waits. The id of one that can be cancelled is the one that cancels it.
-func (n *Namespace) peekedLater(ch driver.Channel, r *kgo.Record) driver.Peeked {
+func peekedLater(n *Namespace, ch driver.Channel, r *kgo.Record) driver.Peeked {
 	woken := wire.Woken(r, r.Topic)
 	woken.Partition, woken.Offset, woken.Timestamp = r.Partition, r.Offset, r.Timestamp
 	one := driver.Peeked{Raw: wire.Raw(r), Cancellable: wire.Cancellable(r)}
@@ -145,7 +145,7 @@ const purgeAtOnce = 10_000
 // purgeLater deletes the messages that wait by tombstones: brokers delete no records of a compacted topic. One that is
 // due at this moment may still be sent on.
 func purgeLater(ctx context.Context, n *Namespace, ch driver.Channel, dry bool) (p driver.Purged, err error) {
-	t, ms, err := n.waiting(ctx, ch)
+	t, ms, err := waiting(ctx, n, ch)
 	p.Messages = int64(len(ms))
 	if err != nil || dry {
 		return p, err

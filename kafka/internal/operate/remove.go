@@ -40,12 +40,12 @@ func Remove(ctx context.Context, n *Namespace, ch driver.Channel, dry bool) (r d
 			return r, err
 		}
 	}
-	beside, waiting, there, err := n.waitingBeside(ctx, ch)
+	beside, messages, there, err := waitingBeside(ctx, n, ch)
 	if err != nil {
 		return r, err
 	}
 	if there {
-		r.Messages += waiting
+		r.Messages += messages
 		own, err := groupsOf(ctx, n, beside)
 		if err != nil {
 			return r, err
