@@ -34,7 +34,9 @@ func Catalog(ctx context.Context, n *Namespace) ([]driver.ChannelInfo, error) {
 	}
 	for topic := range topics {
 		c.named(topic)
-		c.laterChannels(topic)
+		if topics.Has(topic) { // a client may know that a topic is missing, because somebody has asked for it
+			c.laterChannels(topic)
+		}
 	}
 	for _, ch := range n.Channels.Mapping.Channels() {
 		if topics.Has(n.Channels.Topic(ch)) {
