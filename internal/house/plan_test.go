@@ -208,6 +208,7 @@ var plan = []room{
 	{path: "internal/bodies", ours: []string{"driver", "internal/backoff", "internal/calls"}},
 	{path: "internal/calls", ours: []string{"driver"}},
 	{path: "internal/claim", ours: []string{"driver"}, others: []string{"github.com/klauspost/compress/zstd"}},
+	{path: "internal/cron"},
 	{path: "internal/circuit", ours: []string{"internal/backoff"}},
 	{path: "internal/contexts"},
 	{path: "internal/engine", ours: []string{"driver", "internal/..."}},
