@@ -72,7 +72,7 @@
 // grows from seconds to ten minutes, and after the third failure it is rejected. [ConsumerOptions] changes both numbers
 // (MaxAttempts and Backoff), and a [Policy] decides by the error:
 //
-//	policy := godwit.RetryPolicy(3, godwit.Schedule(10*time.Second, time.Minute))
+//	policy := godwit.RetryPolicy(3, godwit.Steps(10*time.Second, time.Minute))
 //
 // The handler can mark an error: [Permanent] rejects the message at once, [RetryAfter] sets the wait, and [Fatal] stops
 // the consumer and keeps the message. If everything fails because a database is down, BreakAfter stops the receiving

@@ -13,7 +13,7 @@ import (
 
 // What a policy decides about the errors of a handler.
 func ExampleRetryPolicy() {
-	policy := godwit.RetryPolicy(3, godwit.Schedule(10*time.Second, time.Minute))
+	policy := godwit.RetryPolicy(3, godwit.Steps(10*time.Second, time.Minute))
 	busy := errors.New("the warehouse is busy")
 	for _, c := range []struct {
 		failures int // that this consumer knows of, this one included

@@ -49,7 +49,7 @@ func TestRandomDelaysAreUnknown(t *testing.T) {
 			t.Fatalf("the longest of the default's random delays is %v, %v; it is not known", s.LongestRetry, err)
 		}
 	}
-	s, err := (&ConsumerOptions{MaxAttempts: 3, Backoff: Schedule(time.Second, time.Minute, time.Hour)}).Spec("orders")
+	s, err := (&ConsumerOptions{MaxAttempts: 3, Backoff: Steps(time.Second, time.Minute, time.Hour)}).Spec("orders")
 	if err != nil || s.LongestRetry != time.Minute {
 		t.Errorf("the longest delay is %v, %v, want the second of two, a minute", s.LongestRetry, err)
 	}

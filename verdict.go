@@ -62,8 +62,8 @@ func defaultBackoff() Backoff { return Exponential(defaultBackoffFirst, defaultB
 // Constant always returns d.
 func Constant(d time.Duration) Backoff { return func(int) time.Duration { return d } }
 
-// Schedule returns the listed delays, and then the last of them again and again. An empty schedule does not delay.
-func Schedule(waits ...time.Duration) Backoff {
+// Steps returns the listed delays, and then the last of them again and again. Without any, it does not delay.
+func Steps(waits ...time.Duration) Backoff {
 	return func(n int) time.Duration {
 		if len(waits) == 0 {
 			return 0

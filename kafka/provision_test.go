@@ -112,7 +112,7 @@ func TestRetriesLongerThanMaxBlock(t *testing.T) {
 		block, park := w.backend(kafka.Options{}), w.backend(kafka.Options{
 			ChannelOptions: kafka.ChannelOptions{Retries: kafka.RetryPark, Partitions: 1},
 		})
-		long := godwit.Schedule(time.Second, 15*time.Minute)
+		long := godwit.Steps(time.Second, 15*time.Minute)
 		_, err := godwit.NewConsumer(w.Context(), block, "orders",
 			&godwit.ConsumerOptions{MaxAttempts: 3, Backoff: long})
 		if err == nil || !strings.Contains(err.Error(), "15m0s") || !strings.Contains(err.Error(), "MaxBlock") {
