@@ -49,9 +49,8 @@ func (t *transport) RoundTrip(r *http.Request) (response *http.Response, err err
 		}
 	}()
 	t.handler.ServeHTTP(w, &in)
-	if t.clock.Offset() != 0 { // so that clients can see the difference to their own time
-		w.header.Set("Date", t.clock.Now().UTC().Format(http.TimeFormat))
-	}
+	// As a server of HTTP, so that clients can see the difference to their own time.
+	w.header.Set("Date", t.clock.Now().UTC().Format(http.TimeFormat))
 	if cause := r.Context().Err(); cause != nil && !w.useful() {
 		if w.stream != nil {
 			_ = w.stream.Close() // nobody reads it
