@@ -15,6 +15,9 @@ const dlqSuffix = "@dlq"
 // laterSuffix marks the messages of a channel that wait for their time.
 const laterSuffix = "@later"
 
+// ticksSuffix marks the messages of schedules on their way to a channel without order.
+const ticksSuffix = "@ticks"
+
 // parseChannel parses a channel's name. Its rules are the strictest of all backends, so that a channel can be moved to
 // another backend by changing one line.
 func parseChannel(name string, ordered bool) (driver.Channel, error) {
@@ -24,6 +27,10 @@ func parseChannel(name string, ordered bool) (driver.Channel, error) {
 	if of, later := strings.CutSuffix(rest, laterSuffix); later {
 		return ch, nameError(name, "messages wait there for their time, and consumers of "+of+" send them on: "+
 			"send to it with Message.Delay or Message.At")
+	}
+	if of, ticks := strings.CutSuffix(rest, ticksSuffix); ticks {
+		return ch, nameError(name, "messages of schedules are there, and consumers of "+of+" send them on: "+
+			"send them with Every")
 	}
 	first, second, oneToMany := strings.Cut(rest, ".")
 	if !oneToMany {

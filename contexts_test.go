@@ -81,6 +81,10 @@ func TestContextsEnd(t *testing.T) {
 				return err
 			}
 		},
+		"Every": func(w *world) func(context.Context) error {
+			p := w.producer("orders", nil)
+			return func(ctx context.Context) error { return godwit.Every(ctx, p, minutely()) }
+		},
 		"Producer.Close": func(w *world) func(context.Context) error {
 			p := w.producer("orders", nil)
 			return func(ctx context.Context) error {

@@ -20,6 +20,7 @@
 //   - wishlist_events.* stands for all queues of the exchange. A producer sends to it.
 //   - orders@dlq holds the dead letters of orders.
 //   - orders@later holds messages of orders that wait for their time, on SQS. Consumers of orders wake them.
+//   - orders@ticks holds messages of schedules on their way to orders, if that has no order.
 //
 // A [Backend] carries the messages. It is the only thing in a program that depends on the service:
 //

@@ -212,3 +212,35 @@ func ExampleCarry() {
 	// Output:
 	// your order is on its way, in de
 }
+
+// A schedule is sent by every process that has it, and each of its ticks comes once.
+func ExampleEvery() {
+	ctx, stop := context.WithCancel(context.Background())
+	backend, err := local.Open(ctx, nil)
+	check(err)
+	defer backend.Close(context.Background())
+	reports, err := godwit.NewConsumer(ctx, backend, "reports", &godwit.ConsumerOptions{Ordered: true})
+	check(err)
+	for range 2 { // as in two processes
+		producer, err := godwit.NewProducer(ctx, backend, "reports", &godwit.ProducerOptions{Ordered: true})
+		check(err)
+		go func() {
+			check(godwit.Every(ctx, producer, godwit.Schedule{
+				Name: "usage", Cron: "* * * * *", Message: func(tick time.Time) godwit.Message {
+					return godwit.Message{Type: "report", Body: []byte(tick.Format(time.RFC3339))}
+				},
+			}))
+		}()
+	}
+
+	_, err = reports.Run(ctx, func(_ context.Context, d *godwit.Delivery) error {
+		if ctx.Err() == nil { // the ticks of the last four minutes come at once
+			fmt.Println("a", d.Type, "of", d.OrderKey)
+		}
+		stop()
+		return nil
+	})
+	check(err)
+	// Output:
+	// a report of schedule/usage
+}

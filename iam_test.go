@@ -59,6 +59,8 @@ func TestIAM(t *testing.T) {
 				of := one.Action
 				if strings.HasSuffix(one.Resource, "--later") {
 					of += ofLater
+				} else if strings.HasSuffix(one.Resource, "--ticks.fifo") {
+					of += ofTicks
 				}
 				optional[of] = append(optional[of], "`"+one.Resource+"`")
 			}
@@ -71,7 +73,7 @@ func TestIAM(t *testing.T) {
 					optional[action])
 			}
 			where := strings.Join(optional[action], " and ")
-			page.WriteString(lines(fmt.Sprintf("Optional: `%s` on %s. %s", strings.TrimSuffix(action, ofLater), where,
+			page.WriteString(lines(fmt.Sprintf("Optional: `%s` on %s. %s", strings.Fields(action)[0], where,
 				why)))
 		}
 	}
@@ -103,6 +105,9 @@ const oneByOne = "Without it, names are looked up one by one, so that opening a 
 // ofLater marks actions on the queue of delayed messages.
 const ofLater = " later"
 
+// ofTicks marks those on the queue of messages of schedules.
+const ofTicks = " ticks"
+
 // withoutIt says what a program loses without an optional action.
 var withoutIt = map[string]string{
 	"sns:GetTopicAttributes": otherKind,
@@ -112,6 +117,9 @@ var withoutIt = map[string]string{
 	"sqs:GetQueueUrl" + ofLater: "Without it, the consumer does not send on messages that wait for their time " +
 		"([Later](later.md)); a warning says so. It needs this and what \"A consumer of delayed messages\" lists only if " +
 		"the channel gets some.",
+	"sqs:GetQueueUrl" + ofTicks: "Without it, the consumer does not send on messages of schedules ([Schedules]" +
+		"(later.md#schedules)); a warning says so. Besides, it then needs `sqs:ReceiveMessage`, `sqs:DeleteMessage` and " +
+		"`sqs:ChangeMessageVisibility` on that queue, and `sqs:SendMessage` on its channel or `sns:Publish` on its topic.",
 	"sqs:ChangeMessageVisibility" + ofLater: "Without it, delayed messages are received every 30 seconds until they are " +
 		"due.",
 	"sns:ListTopics":  oneByOne,

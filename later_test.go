@@ -572,7 +572,10 @@ func TestImpossibleDelays(t *testing.T) {
 				t.Errorf("delay %v: %v, want an error that says %q", one.m.Delay, err, one.says)
 			}
 		}
-		for _, name := range []string{"orders@later", "events.later", "later", "later.orders"} {
+		for _, name := range []string{
+			"orders@later", "events.later", "later", "later.orders",
+			"orders@ticks", "events.ticks", "ticks", "ticks.orders",
+		} {
 			_, err := godwit.NewConsumer(w.Context(), w.backend, name, nil)
 			if !errors.Is(err, godwit.ErrInvalid) {
 				t.Errorf("a consumer of %s: %v", name, err)
@@ -585,7 +588,7 @@ func TestImpossibleDelays(t *testing.T) {
 			return localaws.Outcome{Err: &wire.Error{Code: "AccessDenied", Message: "denied", Status: 403}}
 		})
 		err := p.Send(w.Context(), godwit.Message{Delay: time.Hour})
-		if driver.ClassOf(err) != driver.Denied || !strings.Contains(err.Error(), "later messages") {
+		if driver.ClassOf(err) != driver.Denied || !strings.Contains(err.Error(), "orders@later") {
 			t.Errorf("a queue that may not be created: %v", err)
 		}
 		never := w.producer("orders", &godwit.ProducerOptions{Provision: godwit.ProvisionNever})

@@ -67,6 +67,8 @@ type Message struct {
 
 	forwarded string    // the DedupID of Delivery.Forward, for ordered channels
 	first     time.Time // of Delivery.Forward: when the original was accepted for the first time
+	tick      bool      // of Every
+	by        time.Time // of Every: it is not sent after this; zero: RetryFor counts alone
 }
 
 // Receipt is the service's answer for an accepted message. The Receipt of a message that was not accepted is not
@@ -138,7 +140,7 @@ func (m *Message) driver(ordered bool) driver.Message {
 		OrderKey: m.OrderKey, RoutingKey: m.RoutingKey, DedupID: dedup,
 		ContentType: m.ContentType, Type: m.Type, Version: m.Version,
 		Header: m.Headers, Body: m.Body, Reader: m.Reader, Size: m.Size, Delay: m.Delay, At: m.At,
-		Cancellable: m.Cancellable, Expires: m.Expires, First: m.first,
+		Cancellable: m.Cancellable, Expires: m.Expires, First: m.first, Tick: m.tick,
 	}
 }
 

@@ -24,6 +24,9 @@ type Producer struct {
 	outbox  outbox
 	// cancel is the backend's Operations.Cancel; nil: it cannot.
 	cancel func(ctx context.Context, to driver.Channel, id string) (cancelled bool, err error)
+	// clock is the backend's Operations.Clock; nil: it has no schedules.
+	clock     func(ctx context.Context, to driver.Channel) (time.Time, error)
+	schedules schedules
 
 	sender driver.Sender
 	apart  int64         // larger bodies go to a store; 0: there is none
@@ -63,7 +66,8 @@ func NewProducer(ctx context.Context, backend Backend, channel string, o *Produc
 		return nil, errors.Join(err, p.sender.Close(ctx))
 	}
 	p.apart = p.sender.Limits().Apart
-	p.cancel = driver.OperationsOf(backend).Cancel
+	do := driver.OperationsOf(backend)
+	p.cancel, p.clock = do.Cancel, do.Clock
 	p.buffer = make(chan struct{}, p.o.Buffer)
 	p.outbox = outbox{
 		name: channel, retryFor: p.o.RetryFor, sender: p.sender, create: p.creator(), hooks: &p.hooks, calls: &p.calls,

@@ -196,7 +196,7 @@ func (p *Producer) encode(ctx context.Context, m *Message, out *outgoing, c *cal
 			told(r, err)
 		}
 	}
-	if m.DedupID != "" && !p.spec.Channel.Ordered {
+	if m.DedupID != "" && !p.spec.Channel.Ordered && !m.tick {
 		return p.error("send", invalid("Message.DedupID", strconv.Quote(m.DedupID),
 			"only ordered channels remove duplicates: make the channel ordered, or remove the DedupID and use idempotent handlers (Idempotent)"))
 	}
@@ -246,7 +246,10 @@ func (p *Producer) encode(ctx context.Context, m *Message, out *outgoing, c *cal
 		prepared.Receipt = new(driver.Receipt) // a copy, because the sender may have returned when the answer comes
 	}
 	out.Prepared, out.receipt, out.caller = prepared, m.Receipt, c
-	out.until = time.Now().Add(p.o.RetryFor)
+	out.until, out.by = time.Now().Add(p.o.RetryFor), m.by
+	if !m.by.IsZero() && m.by.Before(out.until) {
+		out.until = m.by
+	}
 	out.trace = m.Trace
 	return nil
 }
@@ -294,6 +297,7 @@ type outgoing struct {
 	driver.Prepared
 	receipt *Receipt  // nil: the sender needs none
 	until   time.Time // when it is no longer repeated
+	by      time.Time // Message.by
 	tries   int       // number of its calls
 	last    error     // error of the last failed call
 	caller  *caller
@@ -311,8 +315,12 @@ const (
 	outAnswered
 )
 
-// leave is called when the message is sent to the service; it cannot be withdrawn any more.
+// leave is called when the message is sent to the service; it cannot be withdrawn any more. False: it was withdrawn, or
+// its time is over, which ends the wait of its caller as well.
 func (m *outgoing) leave() bool {
+	if !m.by.IsZero() && !time.Now().Before(m.by) {
+		return false
+	}
 	return m.phase.CompareAndSwap(outQueued, outLeft) || m.phase.Load() == outLeft
 }
 

@@ -27,10 +27,16 @@ type Channel struct {
 	// Later selects the messages that wait for their time beside a one-to-one channel, named by Queue, or beside the
 	// exchange of this name. Only operators name it; Ordered is false.
 	Later bool
+	// Ticks selects the messages of schedules that were sent to a channel or an exchange without order, and are not
+	// sent on yet. Queue names it as with Later; Ordered is true, because their queue removes duplicates.
+	Ticks bool
 }
 
+// Beside reports whether the channel is what waits beside another one or an exchange, which Queue names.
+func (c Channel) Beside() bool { return c.Later || c.Ticks }
+
 // String is the name as users spell it: orders, wishlist_events.*, wishlist_events.audit_log, orders@dlq,
-// orders@later.
+// orders@later, orders@ticks.
 func (c Channel) String() string {
 	name := c.Queue
 	if c.Exchange != "" {
@@ -42,6 +48,9 @@ func (c Channel) String() string {
 	}
 	if c.Later {
 		name += "@later"
+	}
+	if c.Ticks {
+		name += "@ticks"
 	}
 	return name
 }

@@ -28,9 +28,12 @@ const (
 	RoleExchange                // the fan-out point of a one-to-many channel
 	RoleDeadLetters             // rejected messages
 	RoleLater                   // messages that wait for their time
+	RoleTicks                   // messages of schedules that are not sent on yet
 )
 
-func (r Role) String() string { return [...]string{"queue", "exchange", "dead-letters", "later"}[r] }
+func (r Role) String() string {
+	return [...]string{"queue", "exchange", "dead-letters", "later", "ticks"}[r]
+}
 
 // Role returns what the channel is.
 func (c Channel) Role() Role {
@@ -39,6 +42,8 @@ func (c Channel) Role() Role {
 		return RoleDeadLetters
 	case c.Later:
 		return RoleLater
+	case c.Ticks:
+		return RoleTicks
 	case c.Queue == "":
 		return RoleExchange
 	}

@@ -117,6 +117,11 @@ type Operations struct {
 	// cannot be sent on yet. nil: the service receives no message before its time, as SQS.
 	SendNow func(ctx context.Context, to Channel, id string) (sends bool, err error)
 
+	// Clock asks for the service's time, of the clock by which it removes duplicates of a channel's messages. The error
+	// of a service that tells no time is of class [Permanent]. Producers call it, too. nil: the backend has no
+	// [Message].Tick.
+	Clock func(ctx context.Context, to Channel) (time.Time, error)
+
 	// Purge plans, and unless dry is set, deletes all messages of a queue or of dead letters without receiving them:
 	// those that wait, that consumers hold, and that are not due yet. Consumers may still handle what they hold.
 	// Messages that are sent later stay, and so do bodies in a [Store]. An error of class [Throttled] says how long to

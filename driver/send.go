@@ -29,6 +29,10 @@ type Message struct {
 	// Cancellable: [Operations].Cancel can cancel the message until its wait ends. The core sets it only if the backend
 	// has that operation, and together with Delay or At.
 	Cancellable bool
+	// Tick: the message is one of a schedule. Senders of several processes send it with the same DedupID and OrderKey,
+	// and the channel gets one of these, also a channel without order, if all are sent within five minutes. The core
+	// sets it only if the backend has [Operations].Clock, and without Delay and At.
+	Tick bool
 	// Expires is how long after its first acceptance the message is worth handling, in whole milliseconds; 0: always.
 	// The backend only carries it. First is the time of the first acceptance, of a message that is sent again; zero:
 	// this is its first send, and the service's own time of the acceptance counts, never the sender's clock.

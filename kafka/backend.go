@@ -139,6 +139,9 @@ func (b *Backend) legal(ch driver.Channel) error {
 	if err := b.channels.Check(ch); err != nil {
 		return &driver.Error{Class: driver.Permanent, Err: err}
 	}
+	if ch.Ticks {
+		return failure.Permanent("channel %s: Kafka has no schedules, which send their ticks to such channels", ch)
+	}
 	if err := b.channels.Mapping.Conflict(b.channels.Names, ch); err != nil {
 		return failure.Permanent("kafka.Options.Names: %w", err)
 	}

@@ -145,7 +145,7 @@ func TestSendNowRaces(t *testing.T) {
 	for _, kind := range []kmsg.Key{kmsg.Produce, kmsg.TxnOffsetCommit, kmsg.EndTxn} {
 		t.Run(kmsg.NameForKey(kind.Int16()), func(t *testing.T) {
 			inWorld(t, func(w *world) {
-				o := kafka.Options{Partitions: 2}
+				o := kafka.Options{ChannelOptions: kafka.ChannelOptions{Partitions: 2}}
 				first := w.begin(o, driver.Events{})
 				other := w.begin(o, driver.Events{})
 				const n = 24

@@ -20,7 +20,7 @@ import (
 // reader of committed records counts the time.
 func TestLaterLateness(t *testing.T) {
 	inWorld(t, func(w *world) {
-		o := kafka.Options{Partitions: 6, Ordering: kafka.OrderNone}
+		o := kafka.Options{ChannelOptions: kafka.ChannelOptions{Partitions: 6, Ordering: kafka.OrderNone}}
 		l := w.begin(o, driver.Events{})
 		const n, over = 3000, 5 * time.Minute
 		begins := time.Now().Add(30 * time.Second)

@@ -43,7 +43,7 @@ func (l *life) waits(want ...string) []driver.Peeked {
 // or cancelled is not there any more.
 func TestLaterSeen(t *testing.T) {
 	inWorld(t, func(w *world) {
-		l := w.begin(kafka.Options{Partitions: 3}, driver.Events{})
+		l := w.begin(kafka.Options{ChannelOptions: kafka.ChannelOptions{Partitions: 3}}, driver.Events{})
 		begun := time.Now()
 		l.put(orders,
 			driver.Message{Body: []byte("third"), OrderKey: "a", Type: "invoice", Delay: 3 * time.Hour},
@@ -115,7 +115,7 @@ func TestLaterSeen(t *testing.T) {
 // Commands of operators work on what waits for its time, or say what to do.
 func TestLaterOperated(t *testing.T) {
 	inWorld(t, func(w *world) {
-		l := w.begin(kafka.Options{Partitions: 3}, driver.Events{})
+		l := w.begin(kafka.Options{ChannelOptions: kafka.ChannelOptions{Partitions: 3}}, driver.Events{})
 		put := func(body string) {
 			l.put(orders, driver.Message{Body: []byte(body), OrderKey: body, Delay: time.Hour})
 		}

@@ -76,7 +76,7 @@ func TestLaterWokenByProducers(t *testing.T) {
 // A result of Transform with a delay waits once, and comes once, at its time, also if its transaction fails at first.
 func TestLaterTransformed(t *testing.T) {
 	inWorld(t, func(w *world) {
-		o := kafka.Options{Partitions: 1, Brokers: w.cluster.ListenAddrs()}
+		o := kafka.Options{ChannelOptions: kafka.ChannelOptions{Partitions: 1}, Brokers: w.cluster.ListenAddrs()}
 		b := w.backend(o)
 		c, err := godwit.NewConsumer(w.Context(), b, "orders", &godwit.ConsumerOptions{Concurrency: 10})
 		if err != nil {

@@ -104,7 +104,7 @@ func (a *Alerts) look(ctx context.Context, what Look) *looked {
 	calling.InParallel(len(mine), func(i int) {
 		if a.lookAt(ctx, l, &mine[i]) {
 			mu.Lock()
-			if mine[i].Channel.Later {
+			if mine[i].Channel.Beside() {
 				asleep = append(asleep, mine[i])
 			} else {
 				aged = append(aged, mine[i])
@@ -184,7 +184,7 @@ func (a *Alerts) lookAt(ctx context.Context, l *looked, c *driver.ChannelInfo) (
 		return false
 	}
 	is(kindUnknown, false, "it can be looked at again")
-	if c.Channel.Later {
+	if c.Channel.Beside() {
 		return lookAtLater(l, c, d)
 	}
 	if c.Channel.DeadLetter {

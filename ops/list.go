@@ -198,7 +198,7 @@ func findAsleep(ctx context.Context, do driver.Operations, all []Listed) {
 	var cs []driver.ChannelInfo
 	now := time.Now()
 	for i := range all {
-		if l := &all[i]; l.Channel.Later && l.Err == nil {
+		if l := &all[i]; l.Channel.Beside() && l.Err == nil {
 			switch _, err := awake(&l.ChannelInfo, l.Depth, now); {
 			case errors.Is(err, errAsleep):
 				l.Asleep = true

@@ -374,7 +374,7 @@ func (s *sweeper) sources(assumedEmpty bool) {
 			ch := f.info.Channel
 			ch.DeadLetter = false
 			f.source = classes[ch]
-		case f.info.Channel.Later: // the class of its exchange is not known yet
+		case f.info.Channel.Beside(): // the class of its exchange is not known yet
 		case assumedEmpty:
 			classes[f.info.Channel], _ = f.assumedEmpty()
 		default:
@@ -382,7 +382,7 @@ func (s *sweeper) sources(assumedEmpty bool) {
 		}
 	}
 	for _, f := range s.facts {
-		if f.info.Channel.Later {
+		if f.info.Channel.Beside() {
 			f.source = classOfLater(classes, f.info.Channel)
 		}
 	}
@@ -390,11 +390,11 @@ func (s *sweeper) sources(assumedEmpty bool) {
 
 // waits is what waits for its time beside a channel or an exchange; "": nothing does.
 func (s *sweeper) waits(of driver.Channel) string {
-	if of.Later || of.DeadLetter || of.Exchange != "" && of.Queue != "" {
+	if of.Beside() || of.DeadLetter || of.Exchange != "" && of.Queue != "" {
 		return ""
 	}
 	for _, f := range s.facts {
-		if !f.info.Channel.Later || f.info.Channel.Queue != cmp.Or(of.Exchange, of.Queue) {
+		if !f.info.Channel.Beside() || f.info.Channel.Queue != cmp.Or(of.Exchange, of.Queue) {
 			continue
 		}
 		if class, _ := f.classify(); class != SweepUnused && class != SweepUsed && class != SweepKept {

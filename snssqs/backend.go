@@ -116,6 +116,9 @@ func (b *Backend) Operations() driver.Operations {
 		Tag: func(ctx context.Context, ch driver.Channel, tags map[string]string) error {
 			return operate.Tag(ctx, b.estate, ch, tags)
 		},
+		Clock: func(ctx context.Context, to driver.Channel) (time.Time, error) {
+			return operate.Clock(ctx, b.estate, to)
+		},
 		Specs: func(ctx context.Context, cs []driver.Channel) ([]driver.ChannelSpec, error) {
 			return operate.Specs(ctx, b.estate, cs)
 		},

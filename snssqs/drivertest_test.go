@@ -22,9 +22,9 @@ import (
 )
 
 var everything = drivertest.Abilities{
-	Ordered: true, Leases: true, Delays: true, Later: true, Cancels: true, Retries: true, DeadLetters: true,
-	Provisions: true, Inspects: true, LongPolls: true, Exchanges: true, TellsOrder: true, Large: true,
-	Lists: true, Forwards: true, ToOneQueue: true, Peeks: true, Pauses: true, Purges: true, Removes: true,
+	Ordered: true, Leases: true, Delays: true, Later: true, Cancels: true, Ticks: true, Retries: true,
+	DeadLetters: true, Provisions: true, Inspects: true, LongPolls: true, Exchanges: true, TellsOrder: true,
+	Large: true, Lists: true, Forwards: true, ToOneQueue: true, Peeks: true, Pauses: true, Purges: true, Removes: true,
 	Snapshots: true, Meters: true, Access: true, Remembers: true, Plans: true, Tags: true,
 }
 

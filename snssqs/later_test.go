@@ -82,6 +82,61 @@ func TestLaterQueue(t *testing.T) {
 	})
 }
 
+// The queue for messages of schedules removes duplicates. It is created when it is first needed, has the tags of the
+// producer, and can be looked at and removed. Beside a mapped queue nothing is created.
+func TestTicksQueue(t *testing.T) {
+	inWorld(t, localaws.Options{}, func(w *world) {
+		w.ensure(owner(orders))
+		w.ensure(driver.ChannelSpec{Channel: orders, Tags: map[string]string{"owner": "shop"}})
+		s := w.sender(orders)
+		tick := driver.Message{Body: []byte("x"), Tick: true, OrderKey: "schedule/a", DedupID: "schedule/a/1"}
+		w.send(s, driver.Message{Body: []byte("no tick")})
+		if w.server.SQS().Queue("orders--ticks.fifo") != nil {
+			t.Error("another message has created the queue")
+		}
+		w.send(s, tick, tick)
+		url := w.url("orders--ticks.fifo")
+		out, err := w.sqs.ListQueueTags(w.Context(), &sqs.ListQueueTagsInput{QueueUrl: &url})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := map[string]string{
+			"managed-by": "godwit", "channel": "orders@ticks", "role": "ticks", "owner": "shop",
+		}
+		if diff := gocmp.Diff(want, out.Tags); diff != "" {
+			t.Errorf("tags (-want +got):\n%s", diff)
+		}
+		ticks := driver.Channel{Queue: "orders", Ticks: true, Ordered: true}
+		all, err := w.b.Catalog(w.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if last := all[len(all)-1].Channel; last != ticks || last.Role().String() != "ticks" {
+			t.Errorf("the last channel is %+v", last)
+		}
+		if d, err := w.b.Inspect(w.Context(), ticks); err != nil || d.All() != 1 {
+			t.Errorf("%+v, %v", d, err)
+		}
+		removed, err := w.b.Remove(w.Context(), ticks, false)
+		if err != nil || len(removed.Resources) != 1 || w.server.SQS().Queue("orders--ticks.fifo") != nil {
+			t.Errorf("removed %v: %v", removed.Resources, err)
+		}
+		w.send(s, tick)
+		if w.server.SQS().Queue("orders--ticks.fifo") == nil {
+			t.Error("the queue was not created again after its deletion")
+		}
+		b := w.open(snssqs.Options{Names: map[string]snssqs.Resource{"mine": {Queue: "orders"}}})
+		mapped, err := b.Sender(w.Context(), driver.Channel{Queue: "mine"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err = mapped.Prepare(w.Context(), &tick); driver.ClassOf(err) != driver.Permanent ||
+			!strings.Contains(err.Error(), "Options.Names") {
+			t.Errorf("a mapped queue: %v", err)
+		}
+	})
+}
+
 // A producer wakes messages if its backend is to do so, also if no consumer runs, until it is closed.
 func TestWakeFromProducers(t *testing.T) {
 	inWorld(t, localaws.Options{}, func(w *world) {

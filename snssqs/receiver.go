@@ -153,18 +153,33 @@ func (r *receiver) wake(b *Backend) {
 	if !r.provisioner.Consumes(r.From) || !r.provisioner.Later.Waits(of) || r.From.DeadLetter {
 		return
 	}
-	w := newWaker(b, of)
+	early := time.Duration(0)
 	if of.Queue != "" {
-		w.Early = r.queue.Seconds(types.QueueAttributeNameDelaySeconds)
+		early = r.queue.Seconds(types.QueueAttributeNameDelaySeconds)
 	}
-	w.Reject = r.letters.reject
-	r.watching.Go(func() { w.Run(r.life) })
+	for _, w := range newWakers(b, of, early, r.letters.reject) {
+		r.watching.Go(func() { w.Run(r.life) })
+	}
 }
 
-// newWaker sends on messages that wait for their time beside a channel or an exchange. It cannot reject any.
+// newWakers send on messages that wait beside a channel or an exchange: for their time and, without order, those of
+// schedules.
+func newWakers(b *Backend, of driver.Channel, early time.Duration,
+	reject func(context.Context, *wire.Message, *driver.Death) error,
+) []*later.Waker {
+	w := newWaker(b, of)
+	w.Queues, w.Read, w.Early, w.Reject = b.provisioner.Later, wire.ReadWaiting, early, reject
+	if of.Ordered {
+		return []*later.Waker{w}
+	}
+	ticks := newWaker(b, of)
+	ticks.Queues, ticks.Read, ticks.Reject = b.provisioner.Ticks, wire.ReadTick, reject
+	return []*later.Waker{w, ticks}
+}
+
 func newWaker(b *Backend, of driver.Channel) *later.Waker {
 	return &later.Waker{
-		Of: of, Clients: b.clients, Queues: b.provisioner.Later, Arbiter: b.arbiter, Log: b.log,
+		Of: of, Clients: b.clients, Arbiter: b.arbiter, Log: b.log,
 		To: func(ctx context.Context) (driver.Forwarder, error) {
 			if of.Queue == "" {
 				return b.publisher(ctx, of)

@@ -25,10 +25,10 @@ type sender struct {
 	log      *slog.Logger
 	total    int // the bytes of a batch
 	send     func(ctx context.Context, batch []driver.Prepared) error
-	parking  *later.Parking // nil: no message waits beside the channel
-	answered recent         // ids of accepted messages, where the service removes duplicates
-	looks    sync.WaitGroup // goroutines that check the subscriptions of an exchange, and the waker
-	end      func()         // of the waker; nil: there is none
+	parking  []*later.Parking // what sends messages that wait beside the channel; nil: none do
+	answered recent           // ids of accepted messages, where the service removes duplicates
+	looks    sync.WaitGroup   // goroutines that check the subscriptions of an exchange, and the waker
+	end      func()           // of the waker; nil: there is none
 	closed   atomic.Bool
 }
 
@@ -66,20 +66,20 @@ func (s *sender) wake(b *Backend, q *estate.Queue) {
 	if !b.wakeFromProducers || !s.Waits {
 		return
 	}
-	w := newWaker(b, s.To)
-	w.Reject = func(context.Context, *wire.Message, *driver.Death) error {
+	reject := func(context.Context, *wire.Message, *driver.Death) error {
 		return client.Permanent("an exchange has no dead letters: a consumer of one of its queues rejects the message")
 	}
 	if q != nil {
-		w.Early = s.Delay
-		w.Reject = (&deadLetters{
+		reject = (&deadLetters{
 			decoder: &wire.Decoder{From: s.To, Routing: s.Form.Routing}, of: q, provisioner: b.provisioner,
 			requests: &b.requests,
 		}).reject
 	}
 	life, end := context.WithCancel(context.Background())
 	s.end = end
-	s.looks.Go(func() { w.Run(life) })
+	for _, w := range newWakers(b, s.To, s.Delay, reject) {
+		s.looks.Go(func() { w.Run(life) })
+	}
 }
 
 // queueSender opens a sender to a queue that was found.
@@ -111,14 +111,15 @@ func newSender(b *Backend, to driver.Channel, dest string, maxBytes, total int, 
 	}
 	s.Cancelling = b.arbiter.Cancelling(to)
 	var entries wire.QueueEntries
-	s.parking = &later.Parking{
-		Of: to, Queues: b.provisioner.Later,
-		Put: func(ctx context.Context, q *estate.Queue, batch []driver.Prepared) error {
-			var ids batchIDs
-			err := b.requests.send(ctx, q, entries.Of(batch), &ids)
-			s.accepted(batch, &ids)
-			return err
-		},
+	put := func(ctx context.Context, q *estate.Queue, batch []driver.Prepared) error {
+		var ids batchIDs
+		err := b.requests.send(ctx, q, entries.Of(batch), &ids)
+		s.accepted(batch, &ids)
+		return err
+	}
+	s.parking = []*later.Parking{{Of: to, Queues: b.provisioner.Later, Waits: wire.Waits, Put: put}}
+	if !to.Ordered {
+		s.parking = append(s.parking, &later.Parking{Of: to, Queues: b.provisioner.Ticks, Waits: wire.Ticks, Put: put})
 	}
 	return s
 }
@@ -138,10 +139,12 @@ func (s *sender) Send(ctx context.Context, batch []driver.Prepared) error {
 	if err := s.clients.Open(); err != nil {
 		return err
 	}
-	if s.parking != nil {
-		return s.parking.Send(ctx, batch, s.send)
+	send := s.send
+	for _, p := range s.parking {
+		rest := send
+		send = func(ctx context.Context, batch []driver.Prepared) error { return p.Send(ctx, batch, rest) }
 	}
-	return s.send(ctx, batch)
+	return send(ctx, batch)
 }
 
 // accepted records the ids of the accepted messages in the order of the batch, and fills in their receipts.

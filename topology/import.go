@@ -36,7 +36,7 @@ func Import(ctx context.Context, b godwit.Backend, name, namespace string) (*Spe
 // own are the channels that have specifications: those that are not mapped, without what belongs to them.
 func own(found []driver.ChannelInfo) (cs []driver.Channel) {
 	for _, c := range found {
-		if !c.Mapped && !c.Channel.DeadLetter && !c.Channel.Later {
+		if !c.Mapped && !c.Channel.DeadLetter && !c.Channel.Beside() {
 			cs = append(cs, c.Channel)
 		}
 	}

@@ -167,7 +167,7 @@ func (s *Spec) declares(ch driver.Channel) bool {
 		e, declared := s.Exchanges[ch.Exchange]
 		return declared && e.Ordered == ch.Ordered && e.Topic == ""
 	}
-	if ch.Later {
+	if ch.Beside() {
 		_, exchange := s.Exchanges[ch.Queue]
 		_, declared := s.Channels[ch.Queue]
 		return exchange || declared

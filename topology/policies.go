@@ -26,9 +26,10 @@ type PoliciesOptions struct {
 	Region, Account string
 	// Partition is the first part of ARNs; "": aws. Set it in China, and in AWS GovCloud.
 	Partition string
-	// Later adds what producers and consumers need for messages that wait for their time in orders@later
-	// (docs/later.md). Set it if messages are delayed for longer than SQS does, or on ordered channels or exchanges.
-	// Spec.Decisions has the same effect.
+	// Later adds what producers and consumers need for messages that wait for their time in orders@later, and for those
+	// of schedules on channels without order in orders@ticks (docs/later.md). Set it if there are schedules, or if
+	// messages are delayed for longer than SQS does, or on ordered channels or exchanges. Spec.Decisions has the same
+	// effect.
 	Later bool
 }
 
@@ -55,7 +56,7 @@ func Policies(s *Spec, o *PoliciesOptions) ([]RolePolicy, error) {
 		g.key(at, s.Exchanges[name].KMSKey)
 		g.bodies(at, "s3:PutObject")
 		if opts.Later && s.Exchanges[name].Topic == "" {
-			g.parks(at, name)
+			g.parks(at, name, s.Exchanges[name].Ordered)
 		}
 		all = append(all, RolePolicy{Role: "producer", Channel: name + ".*", Policy: g.document()})
 	}
@@ -68,7 +69,7 @@ func Policies(s *Spec, o *PoliciesOptions) ([]RolePolicy, error) {
 			g.key(at, c.KMSKey)
 			g.bodies(at, "s3:PutObject")
 			if opts.Later && c.Queue == "" {
-				g.parks(at, name)
+				g.parks(at, name, c.Ordered)
 			}
 			all = append(all, RolePolicy{Role: "producer", Channel: name, Policy: g.document()})
 		}
@@ -85,6 +86,9 @@ func Policies(s *Spec, o *PoliciesOptions) ([]RolePolicy, error) {
 		}
 		if waits := c.Queue == "" && (!many || s.Exchanges[of].Topic == ""); waits {
 			g.allow(at.later(of), "sqs:GetQueueUrl") // to see that no message waits for its time
+			if !s.orderedness(name) {
+				g.allow(at.ticks(of), "sqs:GetQueueUrl") // to see that there is no message of a schedule
+			}
 			if opts.Later {
 				g.wakes(at, name, s)
 			}
@@ -120,11 +124,15 @@ func keyPolicies(s *Spec, at arns) (all []RolePolicy) {
 	return all
 }
 
-// parks allows what a producer needs of the queue in which messages of a channel or an exchange wait for their time.
-func (g grants) parks(at arns, of string) {
+// parks allows what a producer needs of the queues in which messages of a channel or an exchange wait.
+func (g grants) parks(at arns, of string, ordered bool) {
 	g.allow(at.later(of), "sqs:CreateQueue", "sqs:GetQueueAttributes", "sqs:GetQueueUrl", "sqs:SendMessage",
 		"sqs:SetQueueAttributes", "sqs:TagQueue")
 	g.decides(at)
+	if !ordered {
+		g.allow(at.ticks(of), "sqs:CreateQueue", "sqs:GetQueueAttributes", "sqs:GetQueueUrl", "sqs:SendMessage",
+			"sqs:SetQueueAttributes", "sqs:TagQueue")
+	}
 }
 
 // wakes allows what a consumer needs to send on messages that are due.
@@ -132,6 +140,10 @@ func (g grants) wakes(at arns, name string, s *Spec) {
 	of, _, many := cutName(name)
 	g.allow(at.later(of), "sqs:ChangeMessageVisibility", "sqs:DeleteMessage", "sqs:GetQueueAttributes",
 		"sqs:ReceiveMessage", "sqs:SendMessage")
+	if !s.orderedness(name) {
+		g.allow(at.ticks(of), "sqs:ChangeMessageVisibility", "sqs:DeleteMessage", "sqs:GetQueueAttributes",
+			"sqs:ReceiveMessage")
+	}
 	if !many {
 		g.allow(at.queue(name, false), "sqs:SendMessage")
 	} else {
@@ -204,7 +216,9 @@ func operator(s *Spec, at arns, later bool) map[string]any {
 	g := grants{}
 	waits := func(of string) {
 		if later {
-			g.allow(at.later(of), "sqs:GetQueueAttributes", "sqs:GetQueueUrl", "sqs:ListQueueTags", "sqs:PurgeQueue")
+			for _, queue := range []string{at.later(of), at.ticks(of)} {
+				g.allow(queue, "sqs:GetQueueAttributes", "sqs:GetQueueUrl", "sqs:ListQueueTags", "sqs:PurgeQueue")
+			}
 		}
 	}
 	g.decides(at)
@@ -269,6 +283,9 @@ func (a arns) name(ordered bool, parts ...string) string {
 
 // later is where messages of a channel or an exchange wait for their time.
 func (a arns) later(of string) string { return a.named("sqs", a.name(false, of, part.Later)) }
+
+// ticks is where messages of schedules are before they are sent on.
+func (a arns) ticks(of string) string { return a.named("sqs", a.name(true, of, part.Ticks)) }
 
 // all are the resources of the namespace.
 func (a arns) all(service string) string {

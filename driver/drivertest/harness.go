@@ -35,6 +35,7 @@ type Abilities struct {
 	Later       bool // Message.Delay and Message.At on every channel, of any length
 	Cancels     bool // has Operations.Cancel
 	Expedites   bool // has Operations.SendNow
+	Ticks       bool // has Operations.Clock
 	Retries     bool // the service keeps Retry.After on unordered channels
 	DeadLetters bool // Reject
 	Provisions  bool // is a driver.Provisioner

@@ -38,6 +38,7 @@ func operationsComplete(k *kit) {
 		{"Stored", false, do.Stored != nil, "Activity", do.Activity != nil},
 		{"Cancel", can.Cancels, do.Cancel != nil, "", true},
 		{"SendNow", can.Expedites, do.SendNow != nil, "Peek", do.Peek != nil},
+		{"Clock", can.Ticks, do.Clock != nil, "", true},
 		{"Peek", can.Peeks, do.Peek != nil, "", true},
 		{"Follow", can.Follows, do.Follow != nil, "", true},
 		{"Return", can.Forwards && can.DeadLetters, do.Return != nil, "", true},

@@ -50,6 +50,16 @@ func sendCases() []testCase {
 			shows: "a message that waits is sent on at once, once, and not cancelled any more; a cancelled one is not sent on",
 		},
 		{
+			name: "send/tick", run: sendTick,
+			needs: need("Operations.Clock", func(h *Harness) bool { return h.Can.Ticks }),
+			shows: "of the sends of one tick of a schedule the channel gets one, with and without order, and the next tick comes",
+		},
+		{
+			name: "send/clock", run: sendClock,
+			needs: need("Operations.Clock", func(h *Harness) bool { return h.Can.Ticks }),
+			shows: "the service tells its time, which goes on",
+		},
+		{
 			name: "send/partial", run: sendPartial,
 			needs: need("Faults.FailEntry", func(h *Harness) bool { return h.Faults.FailEntry != nil }),
 			shows: "a batch answers per entry, and the entries that did not fail arrive",
@@ -360,6 +370,46 @@ func sendNow(k *kit) {
 		if _, err := k.do.SendNow(k.ctx, e.ch, wrong); err == nil || driver.ClassOf(err) != driver.Permanent {
 			k.Errorf("%q: %v", wrong, err)
 		}
+	}
+}
+
+func sendTick(k *kit) {
+	for name, ordered := range map[string]bool{"tick": false, "tickordered": true} {
+		if ordered && !k.h.Can.Ordered {
+			continue
+		}
+		e := k.queue(name, ordered)
+		producer := k.spec(e.ch)
+		producer.Owner = false
+		k.ensure(producer)
+		tick := func(text, id string) driver.Message {
+			return driver.Message{Body: []byte(text), Tick: true, OrderKey: "schedule/a", DedupID: "schedule/a/" + id}
+		}
+		e.put(tick("first", "1"))
+		other := *e
+		other.send = k.sender(e.ch)
+		other.put(tick("first of another process", "1"))
+		other.put(tick("second", "2"))
+		e.put(tick("second of another process", "2"))
+		for _, want := range []string{"first", "second"} {
+			ds := e.get(1)
+			e.sameSet(ds, want)
+			e.settle(driver.Done, ds...)
+		}
+		e.nothing(patience)
+	}
+}
+
+func sendClock(k *kit) {
+	e := k.queue("clock", false)
+	before, err := k.do.Clock(k.ctx, e.ch)
+	if err != nil {
+		k.Fatal(err)
+	}
+	e.nothing(3 * time.Second)
+	after, err := k.do.Clock(k.ctx, e.ch)
+	if passed := after.Sub(before); err != nil || passed < 2*time.Second || passed > time.Minute {
+		k.Errorf("the service's clock was %v, and is %v more than 3s later: %v", before, after, err)
 	}
 }
 

@@ -281,6 +281,12 @@ func (b *Backend) Operations() driver.Operations {
 	return driver.Operations{
 		Catalog: b.Catalog, Inspect: b.Inspect, Peek: b.Peek, Return: b.Return, Purge: b.Purge, Remove: b.Remove,
 		Pause: b.Pause, Resume: b.Resume,
+		Clock: func(_ context.Context, to driver.Channel) (time.Time, error) {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			_, _, err := b.find(to)
+			return time.Now(), err
+		},
 		Cancel: func(_ context.Context, to driver.Channel, id string) (bool, error) {
 			b.mu.Lock()
 			defer b.mu.Unlock()

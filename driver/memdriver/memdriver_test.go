@@ -30,7 +30,7 @@ func harness() drivertest.Harness {
 	return drivertest.Harness{
 		Bubble: synctest.Test,
 		Can: drivertest.Abilities{
-			Ordered: true, Leases: true, Delays: true, Cancels: true, Retries: true, DeadLetters: true,
+			Ordered: true, Leases: true, Delays: true, Cancels: true, Ticks: true, Retries: true, DeadLetters: true,
 			Provisions: true, TellsOrder: true, Exchanges: true, Inspects: true, LongPolls: true,
 			Lists: true, Forwards: true, ToOneQueue: true, Peeks: true, Pauses: true, Purges: true, Removes: true,
 		},

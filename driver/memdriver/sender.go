@@ -74,7 +74,7 @@ func (s *sender) Send(_ context.Context, batch []driver.Prepared) error {
 		s.b.sent++
 		id := strconv.FormatUint(s.b.sent, 10)
 		var again bool
-		if s.e.ordered {
+		if s.e.ordered || m.Tick {
 			id, again = s.e.accepted.note(&m.Message, id, now)
 		}
 		if r := batch[i].Receipt; r != nil {

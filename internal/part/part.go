@@ -13,6 +13,9 @@ const DeadLetters = "dlq"
 // Later is reserved as well.
 const Later = "later"
 
+// Ticks is reserved as well.
+const Ticks = "ticks"
+
 // Check says why a part of a name cannot be used: a part consists of letters, digits, '_' and '-', begins and ends with
 // a letter or digit, has no "--", and is not reserved.
 func Check(part string) error {
@@ -23,6 +26,9 @@ func Check(part string) error {
 		return errors.New("dlq is reserved; the dead letters of orders are spelled orders@dlq")
 	case part == Later:
 		return errors.New("later is reserved: orders@later are the messages of orders that wait for their time; " +
+			"choose another name, and move the messages of a channel that has this one")
+	case part == Ticks:
+		return errors.New("ticks is reserved: orders@ticks are the messages of schedules on their way to orders; " +
 			"choose another name, and move the messages of a channel that has this one")
 	case strings.Contains(part, "--"):
 		return errors.New("'--' is reserved")

@@ -226,9 +226,9 @@ func (c *Channel) readDeadLetters(ctx context.Context, do driver.Operations) {
 
 // related reports whether another channel belongs to one.
 func related(one, other driver.Channel) bool {
-	if one.Later != other.Later { // what waits for its time beside a channel or an exchange
+	if one.Beside() != other.Beside() { // what waits for its time beside a channel or an exchange
 		later, of := one, other
-		if other.Later {
+		if other.Beside() {
 			later, of = other, one
 		}
 		return later.Queue == cmp.Or(of.Exchange, of.Queue) && (of.Exchange == "" || of.Queue == "")

@@ -84,6 +84,8 @@ func (n *Names) Tags(ch driver.Channel, users map[string]string) map[string]stri
 		role = roleDeadLetters
 	case ch.Later:
 		role = roleLater
+	case ch.Ticks:
+		role = roleTicks
 	}
 	tags[tagManaged], tags[tagChannel], tags[tagRole] = managedByGodwit, name, role
 	if n.namespace != "" {
@@ -207,6 +209,12 @@ func LaterOf(ch driver.Channel) driver.Channel {
 	return driver.Channel{Queue: cmp.Or(ch.Exchange, ch.Queue), Later: true}
 }
 
+// TicksOf is where messages of schedules are before a consumer of a channel or of an exchange without order sends them
+// on. Its queue removes the duplicates of all processes.
+func TicksOf(ch driver.Channel) driver.Channel {
+	return driver.Channel{Queue: cmp.Or(ch.Exchange, ch.Queue), Ticks: true, Ordered: true}
+}
+
 // Our own tags, in addition to those of a ChannelSpec.
 const (
 	tagManaged      = "managed-by"
@@ -219,6 +227,7 @@ const (
 	roleDeadLetters = "dead-letters"
 	roleExchange    = "exchange"
 	roleLater       = "later"
+	roleTicks       = "ticks"
 )
 
 func differingTags(is, wanted map[string]string) map[string]string {
@@ -310,6 +319,7 @@ const (
 	fifoSuffix     = ".fifo"
 	dlqPart        = part.DeadLetters
 	laterPart      = part.Later
+	ticksPart      = part.Ticks
 	partSeparator  = "--"
 	spaceSeparator = "---"
 	maxQueueName   = 80 // SQS's limit, including the suffix
@@ -333,6 +343,9 @@ func (ns namespace) QueueName(ch driver.Channel) (string, error) {
 	}
 	if ch.Later {
 		parts = append(parts, laterPart)
+	}
+	if ch.Ticks {
+		parts = append(parts, ticksPart)
 	}
 	name := ns.join(parts, ch.Ordered)
 	if room := maxQueueName - len(name); room < 0 {
@@ -384,6 +397,9 @@ func (ns namespace) ChannelOfQueue(queue string) (ch driver.Channel, ok bool) {
 	} else if n == 2 && parts[1] == laterPart && !ordered {
 		ch.Later = true
 		parts = parts[:1]
+	} else if n == 2 && parts[1] == ticksPart && ordered {
+		ch.Ticks = true
+		parts = parts[:1]
 	}
 	for _, one := range parts {
 		if !part.Legal(one) {
@@ -414,8 +430,8 @@ func legalParts(ch driver.Channel, parts ...string) error {
 	for _, one := range parts {
 		if !part.Legal(one) {
 			return fmt.Errorf("channel %s: %q cannot be a part of a name: use letters, digits, '_' and '-', begin "+
-				"and end with a letter or digit, no '--', and not %q or %q",
-				ch, one, dlqPart, laterPart)
+				"and end with a letter or digit, no '--', and not %q, %q or %q",
+				ch, one, dlqPart, laterPart, ticksPart)
 		}
 	}
 	return nil
@@ -425,7 +441,7 @@ func legalParts(ch driver.Channel, parts ...string) error {
 func (ns namespace) Folder(ch driver.Channel) string {
 	folder := wire.TopicFolder + "/" + ch.Exchange
 	if ch.Queue != "" {
-		ch.Ordered, ch.Later = false, false
+		ch.Ordered, ch.Later, ch.Ticks = false, false, false
 		name, _ := namespace("").QueueName(ch) // the channel was opened, so its name is legal
 		folder = "queues/" + name
 	}

@@ -22,6 +22,7 @@ type Provisioner struct {
 	Surveyor  *Surveyor
 	Planner   Planner
 	Later     *LaterQueues
+	Ticks     *LaterQueues
 	store     driver.Store // of large bodies; nil: there is none
 	log       *slog.Logger
 	differing Warned // channels with a warning about their settings
@@ -37,7 +38,7 @@ func NewProvisioner(e *Estate, store driver.Store, log *slog.Logger) *Provisione
 		Estate: e, Planner: Planner{Estate: e, store: store}, store: store, log: log,
 		Exchanges: exchanges, Surveyor: &Surveyor{Estate: e, exchanges: exchanges},
 	}
-	p.Later = &LaterQueues{p: p}
+	p.Later, p.Ticks = &LaterQueues{p: p, Beside: LaterOf}, &LaterQueues{p: p, Beside: TicksOf}
 	return p
 }
 

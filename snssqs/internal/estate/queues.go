@@ -51,6 +51,21 @@ func (qs *Queues) Known(ctx context.Context, ch driver.Channel) (*Queue, error) 
 	return q, err
 }
 
+// Clock asks SQS for the time, by a call about the queue of a channel.
+func (qs *Queues) Clock(ctx context.Context, ch driver.Channel) (time.Time, error) {
+	q, err := qs.Known(ctx, ch)
+	if err != nil {
+		return time.Time{}, err
+	}
+	out, err := qs.sqs.GetQueueAttributes(ctx, &sqs.GetQueueAttributesInput{
+		QueueUrl: &q.URL, AttributeNames: []types.QueueAttributeName{types.QueueAttributeNameQueueArn},
+	}, client.Once, q.At())
+	if err != nil {
+		return client.TimeOfError(err)
+	}
+	return client.TimeOf(out.ResultMetadata)
+}
+
 // Forget makes the next call of Known ask the service again, because the queue was found missing.
 func (qs *Queues) Forget(ch driver.Channel) { qs.found.Delete(ch) }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sns"
@@ -25,23 +26,42 @@ type Topics struct {
 
 // Of looks up the topic of a channel's exchange. The error for one that does not exist is of class NotFound.
 func (ts *Topics) Of(ctx context.Context, ch driver.Channel) (*Topic, error) {
+	t, err := ts.unread(ctx, ch)
+	if err != nil {
+		return nil, err
+	}
+	return ts.load(ctx, t)
+}
+
+// unread is the topic of a channel without its attributes.
+func (ts *Topics) unread(ctx context.Context, ch driver.Channel) (*Topic, error) {
 	if r, ok := ts.topicMapping(ch); ok {
 		if fifo := Ordered(r.Topic); fifo != ch.Ordered {
 			return nil, client.Permanent("channel %s: topic %s is %s, and Ordered is %v", ch, r.Topic,
 				kindOfQueue(fifo),
 				ch.Ordered)
 		}
-		t, err := ts.Mapped(ctx, r)
-		if err != nil {
-			return nil, err
-		}
-		return ts.load(ctx, t)
+		return ts.Mapped(ctx, r)
 	}
 	name, err := ts.TopicName(ch)
 	if err != nil {
 		return nil, err
 	}
-	return ts.Named(ctx, name)
+	id, err := ts.account.WhoAmI(ctx)
+	return &Topic{Name: name, ARN: id.Beside("sns", name)}, err
+}
+
+// Clock asks SNS for the time, by a call about the topic of a channel.
+func (ts *Topics) Clock(ctx context.Context, ch driver.Channel) (time.Time, error) {
+	t, err := ts.unread(ctx, ch)
+	if err != nil {
+		return time.Time{}, err
+	}
+	out, err := ts.sns.GetTopicAttributes(ctx, &sns.GetTopicAttributesInput{TopicArn: &t.ARN}, t.At())
+	if err != nil {
+		return client.TimeOfError(err)
+	}
+	return client.TimeOf(out.ResultMetadata)
 }
 
 // Named looks up a topic by its name.

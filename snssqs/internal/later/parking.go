@@ -8,13 +8,13 @@ import (
 	"github.com/godwitmq/godwit/driver"
 	"github.com/godwitmq/godwit/snssqs/internal/client"
 	"github.com/godwitmq/godwit/snssqs/internal/estate"
-	"github.com/godwitmq/godwit/snssqs/internal/wire"
 )
 
 // Parking sends the messages of a channel that wait beside it.
 type Parking struct {
 	Of     driver.Channel
 	Queues *estate.LaterQueues
+	Waits  func(driver.Prepared) bool // which of its messages do
 	// Put sends a batch to the queue of later messages.
 	Put func(ctx context.Context, q *estate.Queue, batch []driver.Prepared) error
 }
@@ -26,7 +26,7 @@ func (p *Parking) Send(ctx context.Context, batch []driver.Prepared,
 ) error {
 	var waiting, others []int
 	for i := range batch {
-		if wire.Waits(batch[i]) {
+		if p.Waits(batch[i]) {
 			waiting = append(waiting, i)
 		} else {
 			others = append(others, i)

@@ -59,6 +59,8 @@ type Waker struct {
 	Of      driver.Channel // a one-to-one channel or an exchange
 	Clients *client.Clients
 	Queues  *estate.LaterQueues
+	// Read reads a message of these queues: wire.ReadWaiting or wire.ReadTick.
+	Read    func(m *wire.Message, of driver.Channel) (wire.Waiting, error)
 	Arbiter *Arbiter // nil: messages that can be cancelled are left to other wakers
 	// To opens a sender to the channel, and Back one to the queue in which its messages wait.
 	To   func(ctx context.Context) (driver.Forwarder, error)
@@ -193,7 +195,7 @@ func (s *stint) sort(ctx context.Context, ms []*wire.Message, ahead time.Duratio
 	var why []error
 	now := time.Now()
 	for _, m := range ms {
-		one, err := wire.ReadWaiting(m, w.Of)
+		one, err := w.Read(m, w.Of)
 		it := item{one, one.Due.Add(ahead - w.Early), now.Add(lease - settleFor)}
 		left := it.due.Sub(now)
 		switch {
@@ -509,6 +511,6 @@ func (w *Waker) say(what string, err error) {
 	defer w.mu.Unlock()
 	if now := time.Now(); now.Sub(w.said) >= saysEvery {
 		w.said = now
-		w.Log.Warn(what, "channel", w.Of.String(), "queue", estate.LaterOf(w.Of).String(), "error", err)
+		w.Log.Warn(what, "channel", w.Of.String(), "queue", w.Queues.Beside(w.Of).String(), "error", err)
 	}
 }

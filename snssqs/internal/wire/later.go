@@ -131,8 +131,11 @@ func (w *prepared) queueDedup() *string {
 	return &w.dedup
 }
 
-// Waits reports whether a prepared message waits beside its channel.
+// Waits reports whether a prepared message waits for its time beside its channel.
 func Waits(p driver.Prepared) bool { return p.Wire.(*prepared).waits }
+
+// Ticks reports whether a prepared message is one of a schedule that is sent to its channel by another queue.
+func Ticks(p driver.Prepared) bool { return p.Wire.(*prepared).ticks }
 
 // Waiting is a received message that waits beside its channel.
 type Waiting struct {
@@ -178,6 +181,16 @@ func ReadWaiting(m *Message, of driver.Channel) (Waiting, error) {
 	return w, nil
 }
 
+// ReadTick reads a message of a schedule, which is due at once.
+func ReadTick(m *Message, _ driver.Channel) (Waiting, error) {
+	sent := time.UnixMilli(Number(m.Attributes["SentTimestamp"]))
+	w := Waiting{
+		Message: m, ID: aws.ToString(m.MessageId), Due: sent, First: sent, Sent: sent,
+	}
+	m.Key = m.Attributes["MessageGroupId"]
+	return w, CheckMD5(w.ID, m.Message.Body, m.MD5OfBody)
+}
+
 // Again is the message as it waits on.
 func (w *Waiting) Again() *driver.Forward {
 	return &driver.Forward{Raw: w.Raw(), ID: w.ID, First: w.First}
@@ -192,7 +205,7 @@ func Delay(p driver.Prepared, d time.Duration) {
 // Wake ends the wait of the message. Afterwards Again is the message for its channel.
 func (w *Waiting) Wake() {
 	a, there := w.MessageAttributes[EnvelopeAttribute]
-	if !there || w.ID == "" {
+	if !there || w.later.ID == "" {
 		return
 	}
 	if text := envelope.WithoutLater(attributeText(a), w.later); text != "" {

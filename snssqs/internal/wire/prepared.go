@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"hash"
 	"maps"
@@ -49,6 +50,7 @@ type prepared struct {
 	delay        int32              // seconds
 	at           time.Time          // when the delay ends, of a message with Message.At
 	waits        bool               // beside its channel, in the queue for later messages
+	ticks        bool               // beside its channel, in the queue for messages of schedules
 	cancelID     string             // cancels the message; "": that is not possible
 	sizeName     string             // the name of the attribute that announces a pointer; "": the body is the body
 	size         string             // its value, the bytes of the body in the store
@@ -92,6 +94,13 @@ func encode(e *Encoder, m *driver.Message, apart bool) (*prepared, error) {
 	w.group = m.OrderKey
 	if w.group != "" && (!legalToken(w.group) || w.group == defaultGroup) {
 		w.group, env.OrderKey = hashed(w.group), m.OrderKey
+	}
+	if m.Tick && !ch.Ordered {
+		if !e.Waits {
+			return nil, errors.New("nothing is created beside a queue or topic of snssqs.Options.Names, so that nothing removes " +
+				"the messages of other processes: send a schedule to an ordered channel, or to one that is not in Names")
+		}
+		w.ticks, w.dedup = true, m.DedupID
 	}
 	if ch.Ordered {
 		w.group = cmp.Or(w.group, defaultGroup)
