@@ -69,13 +69,13 @@ func TestLaterLateness(t *testing.T) {
 			read <- late
 		}()
 		time.Sleep(time.Until(begins))
-		for range 6 { // consumers come and go while messages are due
+		for range 4 { // consumers come and go while messages are due
 			second := w.begin(o, driver.Events{})
-			time.Sleep(over / 18)
+			time.Sleep(over / 12)
 			third := w.begin(o, driver.Events{})
-			time.Sleep(over / 18)
+			time.Sleep(over / 12)
 			second.end()
-			time.Sleep(over / 18)
+			time.Sleep(over / 12)
 			third.end()
 		}
 		time.Sleep(time.Minute)
