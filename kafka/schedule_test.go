@@ -1,3 +1,5 @@
+//go:build synctests
+
 package kafka_test
 
 import (

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -47,8 +48,9 @@ type street struct {
 func (s *street) add(name string, waiting int64, tags ...string) *watchedChannel {
 	queue, dead := strings.CutSuffix(name, "@dlq")
 	queue, later := strings.CutSuffix(queue, "@later")
+	queue, ticks := strings.CutSuffix(queue, "@ticks")
 	w := &watchedChannel{depth: driver.Depth{Waiting: waiting, Oldest: -1}}
-	w.Channel = driver.Channel{Queue: queue, DeadLetter: dead, Later: later}
+	w.Channel = driver.Channel{Queue: queue, DeadLetter: dead, Later: later, Ticks: ticks}
 	w.Address = "arn:aws:sqs:eu-west-1:123456789012:" + strings.ReplaceAll(name, "@", "--")
 	w.Tags = map[string]string{}
 	for _, t := range tags {
@@ -321,6 +323,7 @@ func TestListOfDelayedMessages(t *testing.T) {
 		}
 	}
 	s.add("asleep", 5).Created = old
+	s.add("asleep@ticks", 5).Created = old
 	for _, asked := range []bool{false, true} {
 		all, err := ops.List(t.Context(), s, &ops.ListOptions{Asleep: asked})
 		if err != nil {
@@ -328,14 +331,15 @@ func TestListOfDelayedMessages(t *testing.T) {
 		}
 		for _, l := range all {
 			name := l.Channel.String()
-			if want := asked && (name == "asleep@later" || name == "overdue@later"); l.Asleep != want {
+			asleep := []string{"asleep@later", "asleep@ticks", "overdue@later"}
+			if want := asked && slices.Contains(asleep, name); l.Asleep != want {
 				t.Errorf("asked %v: %s is asleep: %v", asked, l.Channel, l.Asleep)
 			}
 		}
 	}
 	s.meterErr = errors.New("down")
 	all, err := ops.List(t.Context(), s, &ops.ListOptions{Asleep: true})
-	if err != nil || len(all) != 8 || all[0].Asleep {
+	if err != nil || len(all) != 9 || all[0].Asleep {
 		t.Errorf("without metrics: %v, %+v", err, all)
 	}
 }

@@ -47,9 +47,10 @@ type HealthOptions struct {
 	// Handling is how long a handler may run, beyond its ProcessingTimeout. 0: 60 s. Raise it where handlers need long
 	// to notice the end of their context.
 	Handling time.Duration
-	// Backend is asked once an hour whether nobody has received the delayed messages of these consumers for a day; then
-	// the consumers are not ready. Set it where messages are delayed for longer than SQS does (docs/later.md), because
-	// they are lost some days later. It lists the channels, and asks the service's metrics. nil: nothing is asked.
+	// Backend is asked once an hour whether nobody has received the delayed messages of these consumers, or the ticks
+	// of schedules, for a day; then the consumers are not ready. Set it where messages are delayed for longer than SQS
+	// does, or schedules run (docs/later.md), because such messages are lost some days later. It lists the channels,
+	// and asks the service's metrics. nil: nothing is asked.
 	Backend godwit.Backend
 	// Logger gets the errors of writing the file; nil: slog.Default(). Set it to log elsewhere.
 	Logger *slog.Logger
@@ -65,7 +66,7 @@ type Health struct {
 
 	mu        sync.Mutex
 	consumers []*watched
-	asleep    map[string]bool // names, as orders@later, from which nobody has received for a day
+	asleep    map[string]bool // names, as orders@later and orders@ticks, from which nobody has received for a day
 }
 
 // watched is one consumer.
@@ -165,19 +166,21 @@ func (h *Health) Report() HealthReport {
 	h.mu.Unlock()
 	for i := range all {
 		c := h.judge(&all[i], now)
-		if later := laterOf(all[i].name); asleep[later] && c.State != godwit.StateExited.String() {
-			c.Unhealthy = append(c.Unhealthy, "nobody has sent on messages for a day from "+later+", where they wait "+
-				"for their time; SQS deletes them some days later")
+		for _, beside := range besideOf(all[i].name) {
+			if asleep[beside] && c.State != godwit.StateExited.String() {
+				c.Unhealthy = append(c.Unhealthy, "nobody has sent on messages for a day from "+beside+", where they "+
+					"wait for their time; SQS deletes them some days later")
+			}
 		}
 		r.Consumers = append(r.Consumers, c)
 	}
 	return r
 }
 
-// laterOf is where the messages of a channel, or of its exchange, wait for their time.
-func laterOf(channel string) string {
+// besideOf is where the delayed messages of a channel, or of its exchange, and the ticks of its schedules wait.
+func besideOf(channel string) []string {
 	of, _, _ := strings.Cut(channel, ".")
-	return driver.Channel{Queue: of, Later: true}.String()
+	return []string{driver.Channel{Queue: of, Later: true}.String(), driver.Channel{Queue: of, Ticks: true}.String()}
 }
 
 // keepLooking looks for delayed messages that nobody wakes, until ctx ends.
@@ -202,7 +205,7 @@ func (h *Health) keepLooking(ctx context.Context) {
 	}
 }
 
-// look returns which delayed messages of the consumers nobody wakes.
+// look returns the channels of the consumers from which nobody wakes delayed messages, or ticks of schedules.
 func (h *Health) look(ctx context.Context) (asleep map[string]bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, asleepFor)
 	defer cancel()
@@ -213,12 +216,14 @@ func (h *Health) look(ctx context.Context) (asleep map[string]bool, err error) {
 	ours := map[string]bool{}
 	h.mu.Lock()
 	for _, w := range h.consumers {
-		ours[laterOf(w.name)] = true
+		for _, beside := range besideOf(w.name) {
+			ours[beside] = true
+		}
 	}
 	h.mu.Unlock()
 	var mine []Listed
 	for i := range infos {
-		if infos[i].Channel.Later && ours[infos[i].Channel.String()] {
+		if infos[i].Channel.Beside() && ours[infos[i].Channel.String()] {
 			mine = append(mine, Listed{ChannelInfo: infos[i]})
 		}
 	}

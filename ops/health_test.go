@@ -127,13 +127,19 @@ func TestHealthOfAStart(t *testing.T) {
 	})
 }
 
-// Consumers are not ready if nobody has received their delayed messages for a day. A restart would not help, and other
-// channels do not matter.
+// Consumers are not ready if nobody has received their delayed messages, or the ticks of schedules, for a day. A
+// restart would not help, and other channels do not matter.
 func TestHealthOfDelayedMessages(t *testing.T) {
+	for _, beside := range []string{"@later", "@ticks"} {
+		t.Run(beside, func(t *testing.T) { healthOfMessagesBeside(t, beside) })
+	}
+}
+
+func healthOfMessagesBeside(t *testing.T, beside string) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &street{}
 		old := time.Now().Add(-48 * time.Hour)
-		orders, bills := s.add("orders@later", 0), s.add("bills@later", 7)
+		orders, bills := s.add("orders"+beside, 0), s.add("bills"+beside, 7)
 		s.add("orders", 3)
 		orders.Created, bills.Created = old, old
 		w := newWatch(t, &ops.HealthOptions{Backend: s, Logger: slog.New(slog.DiscardHandler)})
@@ -150,7 +156,7 @@ func TestHealthOfDelayedMessages(t *testing.T) {
 			time.Sleep(d)
 			w.look(want, 200, ready)
 		}
-		const asleep = "orders: nobody has sent on messages for a day from orders@later"
+		asleep := "orders: nobody has sent on messages for a day from orders" + beside
 		sleeps(time.Hour+10*time.Second, "", 200)
 		s.change(func() { orders.depth.InFlight = 5 })
 		sleeps(50*time.Minute, "", 200)

@@ -663,34 +663,36 @@ func TestSweepOnly(t *testing.T) {
 	})
 }
 
-// A channel without producers and consumers stays while messages wait beside it for their time. If none do, that queue
-// goes with its channel.
-func TestSweepOfLaterMessages(t *testing.T) {
-	inYard(t, func(y *yard) {
-		idle := driver.Channel{Queue: "idle"}
-		if err := y.Ensure(y.Context(), driver.ChannelSpec{
-			Channel: idle, Tags: map[string]string{"owner": "shop"},
-		}); err != nil {
-			t.Fatal(err)
-		}
-		y.put("idle", driver.Message{Delay: 30 * 24 * time.Hour})
-		time.Sleep(5 * 24 * time.Hour) // so that the send is not seen
-		got := classes(y.sweep(ops.SweepOptions{}))
-		for _, want := range []string{"idle stale", "idle@later stale"} {
-			if !slices.Contains(got, want) {
-				t.Errorf("%s is missing in %q", want, got)
+// A channel without producers and consumers stays while delayed messages, or ticks of schedules, wait beside it. If
+// none do, that queue goes with its channel.
+func TestSweepOfMessagesBeside(t *testing.T) {
+	for beside, m := range map[driver.Channel]driver.Message{
+		{Queue: "idle", Later: true}:                {Delay: 30 * 24 * time.Hour},
+		{Queue: "idle", Ticks: true, Ordered: true}: {Tick: true, OrderKey: "schedule/a", DedupID: "schedule/a/1"},
+	} {
+		inYard(t, func(y *yard) {
+			if err := y.Ensure(y.Context(), driver.ChannelSpec{
+				Channel: driver.Channel{Queue: "idle"}, Tags: map[string]string{"owner": "shop"},
+			}); err != nil {
+				t.Fatal(err)
 			}
-		}
-		idle.Later = true
-		if _, err := driver.OperationsOf(y.Backend).Purge(y.Context(), idle, false); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(time.Hour)
-		got = classes(y.sweep(ops.SweepOptions{}))
-		for _, want := range []string{"idle unused", "idle@later unused"} {
-			if !slices.Contains(got, want) {
-				t.Errorf("%s is missing in %q", want, got)
+			y.put("idle", m)
+			time.Sleep(5 * 24 * time.Hour) // so that the send is not seen
+			are := func(class string) {
+				t.Helper()
+				got := classes(y.sweep(ops.SweepOptions{}))
+				for _, want := range []string{"idle " + class, beside.String() + " " + class} {
+					if !slices.Contains(got, want) {
+						t.Errorf("%s is missing in %q", want, got)
+					}
+				}
 			}
-		}
-	})
+			are("stale")
+			if _, err := driver.OperationsOf(y.Backend).Purge(y.Context(), beside, false); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Hour)
+			are("unused")
+		})
+	}
 }

@@ -174,7 +174,7 @@ func newTopologyExport() *cobra.Command {
 		f.StringVar(&o.as, "as", "", "the `form`: "+exports)
 	})
 	cmd.Flags().BoolVar(&o.imports, "imports", false, "import what exists (terraform)")
-	cmd.Flags().BoolVar(&o.later, "later", false, "permit delays that SQS does not keep (iam)")
+	cmd.Flags().BoolVar(&o.later, "later", false, "permit long delays, and schedules (iam)")
 	return cmd
 }
 
