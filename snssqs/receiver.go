@@ -168,12 +168,15 @@ func newWakers(b *Backend, of driver.Channel, early time.Duration,
 	reject func(context.Context, *wire.Message, *driver.Death) error,
 ) []*later.Waker {
 	w := newWaker(b, of)
-	w.Queues, w.Read, w.Early, w.Reject = b.provisioner.Later, wire.ReadWaiting, early, reject
+	w.Queues, w.Looks = b.provisioner.Later, later.LooksForMessages
+	w.Soon = of.Ordered || of.Queue == "" // SQS itself delays by up to 15 minutes in queues without order
+	w.Read, w.Early, w.Reject = wire.ReadWaiting, early, reject
 	if of.Ordered {
 		return []*later.Waker{w}
 	}
 	ticks := newWaker(b, of)
-	ticks.Queues, ticks.Read, ticks.Reject = b.provisioner.Ticks, wire.ReadTick, reject
+	ticks.Queues, ticks.Looks, ticks.Soon = b.provisioner.Ticks, later.LooksForTicks, true
+	ticks.Read, ticks.Reject = wire.ReadTick, reject
 	return []*later.Waker{w, ticks}
 }
 

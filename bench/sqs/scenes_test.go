@@ -248,10 +248,10 @@ func idle(t *testing.T, by consuming) (perMinute float64) {
 		defer stop()
 		var consumer sync.WaitGroup
 		consumer.Go(func() { by.run(ctx, w.T, w.away, "orders", 64, func(string) {}) })
-		time.Sleep(10 * time.Minute)
+		time.Sleep(time.Hour)
 		before := w.far.requests()
-		time.Sleep(10 * time.Minute)
-		perMinute = float64(w.far.requests()-before) / 10
+		time.Sleep(time.Hour)
+		perMinute = float64(w.far.requests()-before) / 60
 		stop()
 		consumer.Wait()
 	})

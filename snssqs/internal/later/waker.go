@@ -18,11 +18,15 @@ import (
 	"github.com/godwitmq/godwit/snssqs/internal/wire"
 )
 
+// Times between two looks for the queue of a channel that has none, for Waker.Looks. More looks for ticks would be a
+// cost of every consumer, most of which have no schedules.
 const (
-	// looksEvery is the time between two looks for the queue of a channel that has none. The first message there has a
-	// delay of more than 15 minutes. On ordered channels and exchanges it may be due sooner: there, looks begin
-	// looksFirst apart, and the time between them grows with the time since the first.
-	looksEvery = 10 * time.Minute
+	LooksForMessages = 10 * time.Minute
+	LooksForTicks    = 30 * time.Minute
+)
+
+const (
+	// looksFirst is the time between the first looks of a Waker with Soon.
 	looksFirst = 10 * time.Second
 	// longestHide is how long SQS hides a message at most, counted from its receive, with a margin.
 	longestHide = 12*time.Hour - time.Minute
@@ -59,6 +63,10 @@ type Waker struct {
 	Of      driver.Channel // a one-to-one channel or an exchange
 	Clients *client.Clients
 	Queues  *estate.LaterQueues
+	// Looks is the longest time between two looks for the queue, while there is none. Soon: the first message may be
+	// due soon after the queue is made, so the time between two looks grows with the time since the first look.
+	Looks time.Duration
+	Soon  bool
 	// Read reads a message of these queues: wire.ReadWaiting or wire.ReadTick.
 	Read    func(m *wire.Message, of driver.Channel) (wire.Waiting, error)
 	Arbiter *Arbiter // nil: messages that can be cancelled are left to other wakers
@@ -94,7 +102,6 @@ func (w *Waker) Run(ctx context.Context) {
 
 // find waits until the queue exists; nil: ctx has ended.
 func (w *Waker) find(ctx context.Context) *estate.Queue {
-	soon := w.Of.Ordered || w.Of.Queue == ""
 	began := time.Now()
 	denied := false // that is said once: most consumers have no delayed messages
 	for first := true; !client.Over(ctx); first = false {
@@ -109,9 +116,9 @@ func (w *Waker) find(ctx context.Context) *estate.Queue {
 				w.say("looking for delayed messages failed; this consumer does not wake them", err)
 			}
 		}
-		every := looksEvery
-		if soon {
-			every = min(max(time.Since(began), looksFirst), looksEvery)
+		every := w.Looks
+		if w.Soon {
+			every = min(max(time.Since(began), looksFirst), w.Looks)
 		}
 		select {
 		case <-time.After(every):
