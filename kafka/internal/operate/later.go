@@ -48,9 +48,8 @@ func waitingBeside(ctx context.Context, n *Namespace, of driver.Channel) (
 	return ch, int64(len(ms)), err == nil, err
 }
 
-// inspectLater counts what is overdue as waiting, and what is not due as delayed. The oldest is the one that is overdue
-// for the longest time, and that time is its age;
-// 0: none is overdue.
+// inspectLater counts what is overdue as waiting, and what is not due as delayed. The age of the oldest is for how long
+// it is overdue; 0: none is overdue.
 func inspectLater(ctx context.Context, n *Namespace, ch driver.Channel) (driver.Depth, error) {
 	var d driver.Depth
 	_, ms, err := waiting(ctx, n, ch)
