@@ -21,14 +21,15 @@ import (
 // sender sends to a queue or a topic.
 type sender struct {
 	wire.Encoder
-	clients  *client.Clients
-	log      *slog.Logger
-	total    int // the bytes of a batch
-	send     func(ctx context.Context, batch []driver.Prepared) error
-	parking  []*later.Parking // what sends messages that wait beside the channel; nil: none do
-	answered recent           // ids of accepted messages, where the service removes duplicates
-	looks    sync.WaitGroup   // goroutines that check the subscriptions of an exchange, and the waker
-	end      func()           // of the waker; nil: there is none
+	clients *client.Clients
+	log     *slog.Logger
+	total   int // the bytes of a batch
+	// send sends to the queue or the topic. route sends what waits to the queues beside it, and the rest by send.
+	send, route func(ctx context.Context, batch []driver.Prepared) error
+
+	answered recent         // ids of accepted messages, where the service removes duplicates
+	looks    sync.WaitGroup // goroutines that check the subscriptions of an exchange, and the waker
+	end      func()         // of the waker; nil: there is none
 	closed   atomic.Bool
 }
 
@@ -106,6 +107,7 @@ func newSender(b *Backend, to driver.Channel, dest string, maxBytes, total int, 
 		To: to, Dest: dest, MaxBytes: maxBytes, Form: b.estate.Form(to), Trusted: trusted,
 		Uploads: b.large.uploads(to, b.estate.Folder(to), maxBytes), Waits: b.provisioner.Later.Waits(to),
 	}}
+	s.route = func(ctx context.Context, batch []driver.Prepared) error { return s.send(ctx, batch) }
 	if !s.Waits {
 		return s
 	}
@@ -117,9 +119,11 @@ func newSender(b *Backend, to driver.Channel, dest string, maxBytes, total int, 
 		s.accepted(batch, &ids)
 		return err
 	}
-	s.parking = []*later.Parking{{Of: to, Queues: b.provisioner.Later, Waits: wire.Waits, Put: put}}
+	waits := later.Parking{Of: to, Queues: b.provisioner.Later, Waits: wire.Waits, Put: put, Rest: s.route}
+	s.route = waits.Send
 	if !to.Ordered {
-		s.parking = append(s.parking, &later.Parking{Of: to, Queues: b.provisioner.Ticks, Waits: wire.Ticks, Put: put})
+		ticks := later.Parking{Of: to, Queues: b.provisioner.Ticks, Waits: wire.Ticks, Put: put, Rest: s.route}
+		s.route = ticks.Send
 	}
 	return s
 }
@@ -139,12 +143,7 @@ func (s *sender) Send(ctx context.Context, batch []driver.Prepared) error {
 	if err := s.clients.Open(); err != nil {
 		return err
 	}
-	send := s.send
-	for _, p := range s.parking {
-		rest := send
-		send = func(ctx context.Context, batch []driver.Prepared) error { return p.Send(ctx, batch, rest) }
-	}
-	return send(ctx, batch)
+	return s.route(ctx, batch)
 }
 
 // accepted records the ids of the accepted messages in the order of the batch, and fills in their receipts.

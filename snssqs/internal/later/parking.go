@@ -10,20 +10,21 @@ import (
 	"github.com/godwitmq/godwit/snssqs/internal/estate"
 )
 
-// Parking sends the messages of a channel that wait beside it.
+// Parking sends the messages of a channel, those that wait to the queue beside it.
 type Parking struct {
 	Of     driver.Channel
 	Queues *estate.LaterQueues
 	Waits  func(driver.Prepared) bool // which of its messages do
-	// Put sends a batch to the queue of later messages.
-	Put func(ctx context.Context, q *estate.Queue, batch []driver.Prepared) error
+	// Put sends a batch to the queue of later messages, and Rest one of the others.
+	Put  func(ctx context.Context, q *estate.Queue, batch []driver.Prepared) error
+	Rest func(ctx context.Context, batch []driver.Prepared) error
 }
 
-// Send sends a batch: the messages that wait to their queue, and the others by rest. It answers as
-// driver.Sender does.
-func (p *Parking) Send(ctx context.Context, batch []driver.Prepared,
-	rest func(context.Context, []driver.Prepared) error,
-) error {
+// Send sends a batch. It answers as driver.Sender does.
+func (p *Parking) Send(ctx context.Context, batch []driver.Prepared) error {
+	if !slices.ContainsFunc(batch, p.Waits) {
+		return p.Rest(ctx, batch)
+	}
 	var waiting, others []int
 	for i := range batch {
 		if p.Waits(batch[i]) {
@@ -32,14 +33,11 @@ func (p *Parking) Send(ctx context.Context, batch []driver.Prepared,
 			others = append(others, i)
 		}
 	}
-	switch {
-	case len(waiting) == 0:
-		return rest(ctx, batch)
-	case len(others) == 0:
+	if len(others) == 0 {
 		return p.park(ctx, batch)
 	}
 	errs := map[int]error{}
-	client.Collect(errs, others, rest(ctx, pick(batch, others)))
+	client.Collect(errs, others, p.Rest(ctx, pick(batch, others)))
 	client.Collect(errs, waiting, p.park(ctx, pick(batch, waiting)))
 	return client.BatchError(errs)
 }
