@@ -49,7 +49,7 @@ func newLaterLs() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ls CHANNEL",
 		Short: "Show the messages of a channel that wait for their time",
-		Long: "Show the messages of a channel that wait for their time, the first one that is due first: on Kafka and the\n" +
+		Long: "Show the messages of a channel that wait for their time, in the order of these times: on Kafka and the\n" +
 			"local server each with its time. SQS shows no message that is hidden, so that only the number of its messages\n" +
 			"is known.",
 		Example: "  godwit later ls orders\n  godwit later ls 'wishlist_events.*' -o json",
@@ -175,15 +175,90 @@ func (o *laterLsOptions) count(ctx context.Context, b driver.Backend, channel st
 	}, []any{waiting{Channel: laterOf(channel), Count: depth.All()}})
 }
 
-// laterCancelOptions are the flags of `godwit later cancel`.
-type laterCancelOptions struct {
+// ending is a command that ends the wait of one message: it asks the backend about its id, and prints the answer.
+type ending struct {
 	backend backendFlags
 	output  screen.Output
+
+	// ask is the operation; nil: the backend has none, for the reason missing.
+	ask     func(do driver.Operations) func(ctx context.Context, of driver.Channel, id string) (bool, error)
+	missing string
+	done    string // the answer if it was not too late
+	// answer is the answer in JSON.
+	answer func(channel, id string, done bool) any
 }
 
+// command adds what both commands have.
+func (e *ending) command(cmd *cobra.Command) *cobra.Command {
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if len(args) != 2 {
+			return usage(cmd, fmt.Errorf("name a channel and the id of a message: got %d arguments", len(args)))
+		}
+		return nil
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return onChannel(&e.backend, &e.output, func(
+			ctx context.Context, b driver.Backend, channel string, out, errOut io.Writer,
+		) error {
+			return e.run(ctx, b, channel, args[1], out)
+		})(cmd, args)
+	}
+	e.backend.add(cmd)
+	e.output.Add(cmd)
+	return cmd
+}
+
+func (e *ending) run(ctx context.Context, b driver.Backend, channel, id string, out io.Writer) error {
+	ask := e.ask(driver.OperationsOf(b))
+	if ask == nil {
+		return errors.New(e.missing)
+	}
+	found, err := ops.Find(ctx, b, channel)
+	if err != nil {
+		return err
+	}
+	done, err := ask(ctx, found.Channel, id)
+	if err != nil {
+		return err
+	}
+	answer := "too late"
+	if done {
+		answer = e.done
+	}
+	err = e.output.Print(out, screen.Table{
+		Head: []string{"CHANNEL", "ID", "ANSWER"}, Rows: [][]string{{printable(channel), printable(id), answer}},
+	}, []any{e.answer(channel, id, done)})
+	if err == nil && !done {
+		return errFindings
+	}
+	return err
+}
+
+// cancelledMessage is the answer about a message in JSON, and nowMessage that of `godwit later now`.
+type (
+	cancelledMessage struct {
+		Channel   string `json:"channel"`
+		ID        string `json:"id"`
+		Cancelled bool   `json:"cancelled"`
+	}
+	nowMessage struct {
+		Channel string `json:"channel"`
+		ID      string `json:"id"`
+		Sent    bool   `json:"sent"`
+	}
+)
+
 func newLaterCancel() *cobra.Command {
-	var o laterCancelOptions
-	cmd := &cobra.Command{
+	e := ending{
+		ask: func(do driver.Operations) func(context.Context, driver.Channel, string) (bool, error) {
+			return do.Cancel
+		},
+		missing: "messages cannot be cancelled: with SNS and SQS, name the decisions of their producer with " +
+			"--decisions",
+		done:   "cancelled",
+		answer: func(channel, id string, done bool) any { return cancelledMessage{channel, id, done} },
+	}
+	cmd := e.command(&cobra.Command{
 		Use:   "cancel CHANNEL ID",
 		Short: "Cancel a message that waits for its time",
 		Long: "Cancel a message that waits for its time, by the id in the receipt of its producer. The answers \"cancelled\" and\n" +
@@ -191,122 +266,27 @@ func newLaterCancel() *cobra.Command {
 		Example: "  godwit later cancel orders \\\n" +
 			"    orders.1803891600.4f1c09ab.K5LZQX2M7R4T6WYJ3HDNBVAC5E \\\n" +
 			"    --decisions s3://acme-prod/decisions/",
-		Args: channelAndID,
-	}
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return onChannel(&o.backend, &o.output, func(
-			ctx context.Context, b driver.Backend, channel string, out, errOut io.Writer,
-		) error {
-			return o.run(ctx, b, channel, args[1], out)
-		})(cmd, args)
-	}
-	o.backend.add(cmd)
-	o.output.Add(cmd)
-	o.backend.addDecisions(cmd)
+	})
+	e.backend.addDecisions(cmd)
 	return cmd
 }
 
-// channelAndID are the arguments of commands about one message that waits.
-func channelAndID(cmd *cobra.Command, args []string) error {
-	if len(args) != 2 {
-		return usage(cmd, fmt.Errorf("name a channel and the id of a message: got %d arguments", len(args)))
-	}
-	return nil
-}
-
-// cancelledMessage is the answer about a message in JSON.
-type cancelledMessage struct {
-	Channel   string `json:"channel"`
-	ID        string `json:"id"`
-	Cancelled bool   `json:"cancelled"`
-}
-
-func (o *laterCancelOptions) run(ctx context.Context, b driver.Backend, channel, id string, out io.Writer) error {
-	cancel := driver.OperationsOf(b).Cancel
-	if cancel == nil {
-		return errors.New("messages cannot be cancelled: with SNS and SQS, name the decisions of their producer with " +
-			"--decisions")
-	}
-	found, err := ops.Find(ctx, b, channel)
-	if err != nil {
-		return err
-	}
-	v := cancelledMessage{Channel: channel, ID: id}
-	if v.Cancelled, err = cancel(ctx, found.Channel, id); err != nil {
-		return err
-	}
-	answer := "too late"
-	if v.Cancelled {
-		answer = "cancelled"
-	}
-	err = o.output.Print(out, screen.Table{
-		Head: []string{"CHANNEL", "ID", "ANSWER"}, Rows: [][]string{{printable(channel), printable(id), answer}},
-	}, []any{v})
-	if err == nil && !v.Cancelled {
-		return errFindings
-	}
-	return err
-}
-
-// laterNowOptions are the flags of `godwit later now`.
-type laterNowOptions struct {
-	backend backendFlags
-	output  screen.Output
-}
-
 func newLaterNow() *cobra.Command {
-	var o laterNowOptions
-	cmd := &cobra.Command{
+	e := ending{
+		ask: func(do driver.Operations) func(context.Context, driver.Channel, string) (bool, error) {
+			return do.SendNow
+		},
+		missing: "SQS cannot send on a message before its time: it is hidden, and nothing can receive it: cancel " +
+			"it (godwit later cancel), and send another one",
+		done:   "sent on",
+		answer: func(channel, id string, done bool) any { return nowMessage{channel, id, done} },
+	}
+	return e.command(&cobra.Command{
 		Use:   "now CHANNEL ID",
 		Short: "Send on a message that waits for its time",
 		Long: "Send on a message that waits for its time, by the id that godwit later ls shows. The answer \"sent on\" is\n" +
 			"final: a consumer of the channel sends it on, at once if one runs. \"too late\" says that it was sent on or\n" +
 			"cancelled before. On Kafka only, because SQS receives no message that is hidden.",
 		Example: "  godwit later now orders orders.later/0/17",
-		Args:    channelAndID,
-	}
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return onChannel(&o.backend, &o.output, func(
-			ctx context.Context, b driver.Backend, channel string, out, errOut io.Writer,
-		) error {
-			return o.run(ctx, b, channel, args[1], out)
-		})(cmd, args)
-	}
-	o.backend.add(cmd)
-	o.output.Add(cmd)
-	return cmd
-}
-
-// nowMessage is the answer about a message in JSON.
-type nowMessage struct {
-	Channel string `json:"channel"`
-	ID      string `json:"id"`
-	Sent    bool   `json:"sent"`
-}
-
-func (o *laterNowOptions) run(ctx context.Context, b driver.Backend, channel, id string, out io.Writer) error {
-	send := driver.OperationsOf(b).SendNow
-	if send == nil {
-		return errors.New("SQS cannot send on a message before its time: it is hidden, and nothing can receive it: cancel " +
-			"it (godwit later cancel), and send another one")
-	}
-	found, err := ops.Find(ctx, b, channel)
-	if err != nil {
-		return err
-	}
-	v := nowMessage{Channel: channel, ID: id}
-	if v.Sent, err = send(ctx, found.Channel, id); err != nil {
-		return err
-	}
-	answer := "too late"
-	if v.Sent {
-		answer = "sent on"
-	}
-	err = o.output.Print(out, screen.Table{
-		Head: []string{"CHANNEL", "ID", "ANSWER"}, Rows: [][]string{{printable(channel), printable(id), answer}},
-	}, []any{v})
-	if err == nil && !v.Sent {
-		return errFindings
-	}
-	return err
+	})
 }
